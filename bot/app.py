@@ -20,7 +20,6 @@ from bot.adapters.logs import StoredLogs
 from bot.adapters.oidc import OidcIssuer
 from bot.adapters.rayjobs import HttpLimits, open_rayjobs
 from bot.adapters.sandbox.pool import open_sandbox
-from bot.core.messages import Messages
 from bot.door import DOOR, Door, DoorLimits, GuardedRunner, room_for_connections
 from bot.ports.clock import Clock
 from bot.ports.errors import ListenError
@@ -101,7 +100,7 @@ class Parts:
             self.store, self.github, self.clock, checker=self.checker, default=default
         )
         shared = (self.store, self.github, self.clock, self.wake, self.loop, self.new_id)
-        return Deps(*shared, policies, Messages(), self.long_lists, self.strangers)
+        return Deps(*shared, policies, self.long_lists, self.strangers)
 
 
 @asynccontextmanager

@@ -14,7 +14,6 @@ from packaging.requirements import Requirement
 from bot.cli import COMMANDS, main
 from bot.core.commands.parser import parse
 from bot.core.commands.verb import Mistake
-from bot.core.messages import Messages
 from bot.core.model.command import COMMAND
 from bot.core.policy.loading import load_policy
 from bot.core.policy.models import Policy
@@ -86,7 +85,7 @@ def test_a_command_that_a_text_names_can_be_typed(page: Path) -> None:
         assert set(re.findall(r"--[a-z-]+", rest)) <= known, (verb, rest)
     for line in re.findall(rf"`({COMMAND}[^`]*)`", text):
         plain_line = re.sub(r"[\[\]]", "", line).replace("SHA", "0123456789ab")
-        (read,) = parse(Messages(), plain_line)
+        (read,) = parse(plain_line)
         assert not isinstance(read, Mistake), line
 
 

@@ -19,7 +19,7 @@ from bot.core.planning.plan import Plan
 from bot.core.policy.changes import Before, Comparison, compare
 from bot.core.policy.document import MAX_BYTES
 from bot.core.policy.loading import WHOLE_FILE, Checked, PolicyError, PolicyErrors, check_policy
-from bot.core.policy.models import Policy, Trigger
+from bot.core.policy.models import Language, Policy, Trigger
 from bot.core.policy.selection import (
     POLICY_PATH,
     POLICY_TWIN,
@@ -174,11 +174,14 @@ class Broken:
     errors: tuple[Message, ...]
     ref: str
     sha: str
+    language: Language  # of the last one without errors
 
     def plan(self, repo_id: RepoId, sha: Sha, number: int) -> Plan:
         """Plan the gate that shows the errors; nothing starts."""
         errors = tuple(Message("policy_error_at", ref=self.ref, error=item) for item in self.errors)
-        details = SelectionDetails(policy_ref=self.ref, policy_errors=errors)
+        details = SelectionDetails(
+            policy_ref=self.ref, policy_errors=errors, language=self.language
+        )
         row = StoredSelection(repo_id, sha, number, self.sha, details)
         return Plan(selection=row, gates=(GateDue(repo_id, sha, number),))
 
@@ -247,7 +250,8 @@ class PolicyReader:
         sha = row.blob_sha or "server"
         parsed = (await self.checker.check(text, f"policy {row.repo_id}")).result
         if isinstance(parsed, PolicyErrors):
-            return Broken(tuple(error.sentence for error in parsed.errors), row.ref, sha)
+            errors = tuple(error.sentence for error in parsed.errors)
+            return Broken(errors, row.ref, sha, row.language)
         return PolicyAt(parsed, row.ref, sha)
 
     async def known(self, repo_id: RepoId, ref: str) -> Policy | None:
@@ -255,6 +259,14 @@ class PolicyReader:
         row = await self._store.policies.get(repo_id, ref)
         found = await self.read(row) if row else None
         return found.policy if isinstance(found, PolicyAt) else None
+
+    async def language(self, repo: Repo) -> Language:
+        """Return the language of the default branch's last policy without errors, without a call.
+
+        English if the repository never had one.
+        """
+        row = await self._store.policies.get(repo.id, repo.default_branch)
+        return row.language if row else Language.EN
 
     async def gate_name(self, repo: Repo) -> str | None:
         """Return the gate's name, without any call; None if no policy is known."""
@@ -307,7 +319,17 @@ class PolicyReader:
         if file is None and before is not None and before.text is not None:
             file = await self._asked_again(repo, ref)
         text = policy_text(file)
-        row = StoredPolicy(repo.id, ref, file.blob_sha if file else "", text, now)
+        row = StoredPolicy(
+            repo.id,
+            ref,
+            blob_sha=file.blob_sha if file else "",
+            text=text,
+            read_at=now,
+            language=before.language if before else Language.EN,
+        )
+        found = await self.read(row)
+        if isinstance(found, PolicyAt):
+            row = replace(row, language=found.policy.report.language)
         gone = before is not None and before.text is not None and text is None
         gates = await self._gates_without(repo, ref) if gone else ()
         await self._store.commit(Plan(repo=repo, policy=row, gates=gates), now, done=None)

@@ -122,7 +122,8 @@ class Reporter(Service):
         )
         now = self._clock.now()
         if isinstance(due.view, GateView):
-            return gate_check(due.view, ctx, now)
+            language = due.view.language or await self._policies.language(due.repo)
+            return gate_check(due.view, replace(ctx, language=language), now)
         if isinstance(due.view, Proposal):
             return policy_check(due.view, await self._compared(due.view), ctx, now)
         run = due.view.run
@@ -131,6 +132,7 @@ class Reporter(Service):
             policy_ref=run.snapshot.policy_ref,
             policy_sha=run.snapshot.policy_sha,
             redact=run.snapshot.log.redact,
+            language=run.snapshot.language,
         )
         check = suite_check(due.view, ctx, now)
         return await self._only_real_files(due.repo, check)
@@ -199,6 +201,7 @@ class Reporter(Service):
             full_name=due.repo.full_name,
             public_url=self._where.public_url,
             html_url=self._where.html_url,
+            language=due.reply.language,
         )
         now = self._clock.now()
         body = reply_body(due.reply, due.runs, due.check_ids, ctx, now)

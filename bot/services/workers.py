@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.core.messages import Messages
 from bot.core.planning.attempts import AttemptMaker
 from bot.ports.clock import Clock
 from bot.ports.errors import is_told
@@ -52,7 +51,6 @@ class Deps:
     worker: Worker
     new_id: Callable[[], str]  # an id that sorts by its time
     policies: PolicyReader
-    messages: Messages
     long_lists: LongLists
     strangers: Strangers
 
@@ -73,7 +71,6 @@ class Service:
         self._worker = deps.worker
         self._new_id = deps.new_id
         self._policies = deps.policies
-        self._messages = deps.messages
         self._long_lists = deps.long_lists
         self._strangers = deps.strangers
 

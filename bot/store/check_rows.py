@@ -16,17 +16,9 @@ from bot.store.database import DbConnection, Insert, NewId, insert
 from bot.store.leases import FREE, Lease, held_parameters, still_held
 from bot.store.prepared import prepared
 from bot.store.published import is_lost
+from bot.store.report_tables import IS_PROPOSAL, IS_UNKNOWN, checks, replies, reply_runs
 from bot.store.rows import moment
-from bot.store.tables import (
-    IS_PROPOSAL,
-    IS_UNKNOWN,
-    checks,
-    pulls,
-    replies,
-    reply_runs,
-    repos,
-    runs,
-)
+from bot.store.tables import pulls, repos, runs
 
 _GATE = "ascend-ci"  # the name of a gate whose policy can't be read
 
@@ -264,7 +256,8 @@ async def retry_refused(conn: DbConnection, changed: InstallationEvent, now: dat
 
 async def put_reply(conn: DbConnection, reply: Reply, now: datetime) -> None:
     """Make a reply, or change its text; it is due now."""
-    due = {"head": reply.head, "receipt_missing": reply.receipt_missing, "due": now}
+    said = {"head": reply.head, "language": reply.language}
+    due = {**said, "receipt_missing": reply.receipt_missing, "due": now}
     where = {"comment_id": reply.comment_id, "repo_id": reply.repo_id, "number": reply.number}
     row = {**where, **due, "made_at": now}
     changed = {**due, "want_version": replies.c.want_version + 1}

@@ -26,8 +26,9 @@ from bot.store.database import DbConnection
 from bot.store.leases import FREE, Lease, claim_parameters, claim_statement, held, lease_of
 from bot.store.prepared import prepared
 from bot.store.published import LISTED_AFTER, Published, due_now
+from bot.store.report_tables import checks
 from bot.store.rows import load_by_run, load_found, load_repos, moment, oldest_first, runs_of_ids
-from bot.store.tables import approvals, checks, pulls, rayjobs, repos, run_events, runs, selections
+from bot.store.tables import approvals, pulls, rayjobs, repos, run_events, runs, selections
 from bot.store.usual import usual_of
 
 Item = TypeVar("Item")

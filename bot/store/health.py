@@ -14,8 +14,9 @@ from bot.ports.errors import DatabaseTrouble
 from bot.ports.wake import Wake
 from bot.store.database import Database, DbConnection, NewId, Part, insert, is_sqlite
 from bot.store.migrate import head_revision, revision
+from bot.store.report_tables import checks
 from bot.store.rows import OPEN_RUN
-from bot.store.tables import checks, deliveries, probes, runs
+from bot.store.tables import deliveries, probes, runs
 from bot.store.workflow_jobs import read_offline_labels
 
 _PROBE_HOLDS = timedelta(seconds=2)

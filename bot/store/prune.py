@@ -4,6 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, FromClause, Table, delete, exists, select, tuple_
 
+from bot.store import report_tables as r
 from bot.store import tables as t
 from bot.store.database import Database, DbConnection
 from bot.store.queue_memory import forget_changes
@@ -33,8 +34,8 @@ def _old(before: datetime) -> tuple[tuple[Table, ColumnElement[bool]], ...]:
 
     What other rows need comes after them.
     """
-    lists_runs = exists().where(t.reply_runs.c.comment_id == t.replies.c.comment_id)
-    settled = t.replies.c.due.is_(None) & ~lists_runs
+    lists_runs = exists().where(r.reply_runs.c.comment_id == r.replies.c.comment_id)
+    settled = r.replies.c.due.is_(None) & ~lists_runs
     has_heads = exists().where(
         t.heads.c.repo_id == t.pulls.c.repo_id, t.heads.c.number == t.pulls.c.number
     )
@@ -44,7 +45,7 @@ def _old(before: datetime) -> tuple[tuple[Table, ColumnElement[bool]], ...]:
     return (
         (t.runs, (t.runs.c.ended_at < before) & (t.runs.c.state == "done")),
         (t.deliveries, (t.deliveries.c.received_at < before) & (t.deliveries.c.state != "new")),
-        (t.replies, (t.replies.c.made_at < before) & settled & ~_of_open_pull(t.replies)),
+        (r.replies, (r.replies.c.made_at < before) & settled & ~_of_open_pull(r.replies)),
         (t.approvals, (t.approvals.c.at < before) & ~_is_needed(t.approvals)),
         (t.pushes, (t.pushes.c.at < before) & ~_is_needed(t.pushes)),
         (t.heads, (t.heads.c.seen_at < before) & ~_is_needed(t.heads)),
@@ -80,7 +81,7 @@ def _has_work() -> ColumnElement[bool]:
 
 async def _prune_checks(conn: DbConnection, before: datetime, limit: int) -> int:
     """Delete settled gates and selections of commits that are no open head and have no runs."""
-    checks, pulls, runs, selections = t.checks, t.pulls, t.runs, t.selections
+    checks, pulls, runs, selections = r.checks, t.pulls, t.runs, t.selections
     is_head = exists().where(
         pulls.c.repo_id == checks.c.repo_id, pulls.c.head_sha == checks.c.sha, pulls.c.open
     )

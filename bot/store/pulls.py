@@ -16,8 +16,9 @@ from bot.core.planning.plan import Restated
 from bot.store.check_rows import unknown_gates
 from bot.store.database import DbConnection, Insert, all_scalars, insert
 from bot.store.prepared import prepared
+from bot.store.report_tables import checks
 from bot.store.rows import Reads, load, load_all, load_found, runs_at, upsert, values
-from bot.store.tables import approvals, checks, heads, policies, pulls, pushes, repos, selections
+from bot.store.tables import approvals, heads, policies, pulls, pushes, repos, selections
 
 
 @dataclass(frozen=True, slots=True)

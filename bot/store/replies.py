@@ -17,8 +17,11 @@ from bot.store.checks import check_ids
 from bot.store.database import DbConnection
 from bot.store.leases import Lease, claim_parameters, claim_statement, lease_of
 from bot.store.published import Published, due_now
+from bot.store.report_tables import replies, reply_runs
 from bot.store.rows import load_repos, load_runs, moment
-from bot.store.tables import replies, reply_runs, repos, runs
+from bot.store.tables import repos, runs
+
+_OF_REPLY = ("repo_id", "comment_id", "number", "head", "receipt_missing", "language")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +112,11 @@ async def _due_replies(conn: DbConnection, rows: Sequence[RowMapping]) -> tuple[
 
     def due(row: RowMapping) -> DueReply:
         run_ids = tuple(listed.get(row["comment_id"], ()))
-        named = {name: row[name] for name in ("repo_id", "comment_id", "number", "head")}
+        named = {name: row[name] for name in _OF_REPLY}
         return DueReply(
             lease=lease_of(row, str(row["comment_id"])),
             repo=known[row["repo_id"]],
-            reply=Reply(**named, run_ids=run_ids, receipt_missing=row["receipt_missing"]),
+            reply=Reply(**named, run_ids=run_ids),
             github_id=row["github_id"],
             create_tried=row["create_tried"],
             want_version=row["want_version"],

@@ -16,8 +16,9 @@ from bot.core.planning.plan import RunClaimants
 from bot.store import rows
 from bot.store.database import DbConnection, all_scalars
 from bot.store.prepared import prepared
+from bot.store.report_tables import checks
 from bot.store.repos import was_dispatched
-from bot.store.tables import checks, claimants, queue, rayjobs, repos, run_events, runs
+from bot.store.tables import claimants, queue, rayjobs, repos, run_events, runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from bot.core.model.run_events import Source, What
 from bot.core.model.runs import Outcome, State, StopRequest
 from bot.core.model.selections import SelectionDetails
 from bot.core.model.snapshot import Snapshot
-from bot.core.model.views import Proposal
 from bot.core.planning.schedule import FiringState
 from bot.core.policy.levels import Level
+from bot.core.policy.models import Language
 from bot.core.queue.state import RunLimits
-from bot.store import columns
+from bot.store import columns, report_tables
 
-metadata = sa.MetaData()
+metadata = report_tables.metadata
 _USED = ("repo_id", "ended_at", "started_at", "npus", "number")  # all that NPU-hours need
 
 deliveries = sa.Table(
@@ -105,6 +105,7 @@ policies = sa.Table(
     sa.Column("blob_sha", sa.Text, nullable=False),
     sa.Column("text", columns.Plain),
     sa.Column("read_at", columns.Time, nullable=False),
+    sa.Column("language", columns.Word(Language), nullable=False, server_default=Language.EN),
 )
 
 selections = sa.Table(
@@ -290,60 +291,6 @@ workflow_jobs = sa.Table(
     sa.Column("at", columns.Time, nullable=False),  # of the state
     sa.Index("workflow_jobs_label", "repo_id", "label", "state"),
     sa.Index("workflow_jobs_at", "at"),
-)
-
-_IS_GATE = "run_id IS NULL AND proposal IS NULL AND retired_at IS NULL"
-IS_PROPOSAL, IS_UNKNOWN = "proposal IS NOT NULL", "unknown <> ''"  # GitHub did not let us judge
-
-checks = sa.Table(
-    "checks",
-    metadata,
-    sa.Column("external_id", sa.Text, primary_key=True),
-    sa.Column("repo_id", sa.BigInteger, nullable=False),
-    sa.Column("sha", sa.Text, nullable=False),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id", ondelete="CASCADE")),  # None: the gate
-    sa.Column("number", sa.BigInteger, nullable=False, server_default="0"),
-    sa.Column("closed", columns.Sentence, nullable=False, server_default=""),
-    sa.Column("unknown", columns.Sentence, nullable=False, server_default=""),
-    sa.Column("proposal", columns.Packed(Proposal)),  # of a policy; None: a run's check or the gate
-    sa.Column("remark", columns.Plain, nullable=False, server_default=""),
-    sa.Column("ended", sa.Boolean, nullable=False, server_default=sa.false()),
-    sa.Column("shown", columns.Plain, nullable=False, server_default=""),  # see `Checks.shown`
-    sa.Column("urgent_version", sa.Integer, nullable=False, server_default="1"),
-    sa.Column("progress_from", columns.Time),  # mere progress is not shown before
-    sa.Column("touched_at", columns.Time, nullable=False),
-    sa.Column("retired_at", columns.Time),  # None: current
-    *columns.published(),
-    columns.partial_index("checks_gate", "repo_id", "sha", where=_IS_GATE, unique=True),
-    sa.Index("checks_run", "run_id"),
-    sa.Index("checks_touched", "touched_at"),
-    columns.due_index("checks"),
-    columns.partial_index("checks_proposal", "repo_id", "number", where=IS_PROPOSAL),
-    columns.partial_index("checks_unknown", "repo_id", "number", where=IS_UNKNOWN),
-    columns.partial_index("checks_refused", "refusals", where="refusals > 0"),
-)
-
-replies = sa.Table(
-    "replies",
-    metadata,
-    columns.github_id("comment_id"),
-    sa.Column("repo_id", sa.BigInteger, nullable=False),
-    sa.Column("number", sa.BigInteger, nullable=False),
-    sa.Column("head", columns.Plain, nullable=False),
-    sa.Column("made_at", columns.Time, nullable=False),
-    sa.Column("receipt_missing", sa.Boolean, nullable=False, server_default=sa.false()),
-    *columns.published(),
-    columns.due_index("replies"),
-)
-
-reply_runs = sa.Table(
-    "reply_runs",
-    metadata,
-    columns.github_id("comment_id", sa.ForeignKey("replies.comment_id", ondelete="CASCADE")),
-    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),  # in the reply
-    sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
-    sa.Index("reply_runs_run", "run_id"),
 )
 
 schedules = sa.Table(

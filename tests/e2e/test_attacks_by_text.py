@@ -8,7 +8,8 @@ from bot.core.model.ids import RepoId
 from bot.core.model.people import Account
 from bot.sim.model import Pull, User
 from bot.store.database import all_scalars
-from bot.store.tables import checks, deliveries
+from bot.store.report_tables import checks
+from bot.store.tables import deliveries
 from tests.e2e.people import (
     last_sent,
     paste,

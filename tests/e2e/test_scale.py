@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from bot.store.tables import checks
+from bot.store.report_tables import checks
 from tests.bench.copies import copy_rows
 from tests.databases import SqliteTemplate
 from tests.e2e.world import POLICY, World, open_world

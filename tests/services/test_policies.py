@@ -14,7 +14,7 @@ from bot.core.model.repos import Repo
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.plan import Plan
 from bot.core.policy.loading import PolicyErrors, load_policy
-from bot.core.policy.models import Policy
+from bot.core.policy.models import Language, Policy
 from bot.core.policy.selection import ChangedFile
 from bot.ports.errors import Transient
 from bot.ports.github import ChangedFiles, FileText, GitHub
@@ -101,6 +101,21 @@ async def test_a_broken_policy_lists_every_error(store: Store) -> None:
     found = await policies(store, files).of(REPO, "main")
     assert isinstance(found, Broken)
     assert len(found.errors) == 2
+
+
+async def test_a_broken_policy_is_told_in_the_language_of_the_last_good_one(
+    store: Store,
+) -> None:
+    files = Files({"main": f"{HEAD}report: {{language: zh}}\n"})
+    reader = policies(store, files)
+    assert await reader.language(REPO) is Language.EN
+    await reader.of(REPO, "main")
+    assert await reader.language(REPO) is Language.ZH
+    files.files["main"] = f"{HEAD}moode: on\n"
+    await reader.pushed(REPO, "main")
+    found = await reader.of(REPO, "main")
+    assert isinstance(found, Broken)
+    assert found.language is Language.ZH
 
 
 async def test_without_a_file_the_servers_own_counts_or_none(store: Store) -> None:

@@ -17,6 +17,7 @@ from bot.core.model.views import GateDue, Reply
 from bot.core.planning.plan import Plan
 from bot.core.policy.levels import Level
 from bot.store import Store
+from bot.store import report_tables as r
 from bot.store import tables as t
 from bot.store.database import all_rows
 from bot.store.runs import SaveRun
@@ -146,5 +147,5 @@ async def test_what_nobody_works_on_is_pruned_whole(store: Store) -> None:
     assert suites
     while await store.prune(after(1), limit=50):
         pass
-    for table in (t.pulls, t.heads, t.approvals, t.pushes, t.policies, t.replies, t.runs):
+    for table in (t.pulls, t.heads, t.approvals, t.pushes, t.policies, r.replies, t.runs):
         assert not await store._db.read(partial(all_rows, query=select(table))), table.name

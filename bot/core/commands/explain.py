@@ -17,7 +17,9 @@ class ExplainCommand(Command):
 
     def carry_out(self, context: CommandContext, builder: PlanBuilder) -> None:
         """Say of each suite whether it is selected, and how its latest attempt stands."""
-        writer = MarkdownWriter(Context(context.event.repo.full_name))
+        writer = MarkdownWriter(
+            Context(context.event.repo.full_name, language=context.evaluation.at.language)
+        )
         states = {
             name: row_state(writer, run, context.now)
             for name, run in latest(context.head.runs).items()

@@ -25,7 +25,10 @@ class HelpCommand(Command):
 def help_text(messages: Messages, usages: Mapping[str, str], topic: str | None) -> str:
     """Return how one verb is typed, or all of them; an unknown verb is named first."""
     names = [topic] if topic is not None and topic in usages else list(usages)
-    lines = "\n".join(f"- {code(usages[name])}: {messages(f'help_{name}')}" for name in names)
+    lines = "\n".join(
+        messages("usage_line", usage=code(usages[name]), what=messages(f"help_{name}"))
+        for name in names
+    )
     if topic is None or topic in usages:
         return lines
     near = get_close_matches(topic, usages, n=1)

@@ -7,7 +7,7 @@ from bot.core.commands.lines import top_level
 from bot.core.commands.verb import Command, Mistake, MistakeError, Option, TypedLine, Verb
 from bot.core.commands.verbs import VERBS
 from bot.core.github.markdown import code
-from bot.core.messages import Messages
+from bot.core.messages import NOTHING, Message
 from bot.core.model.command import COMMAND
 from bot.core.planning.offers import line, verb_meant
 
@@ -33,13 +33,13 @@ _BY_NAME = {verb.name: verb for verb in VERBS}
 _IMPLIED = next(verb for verb in VERBS if verb.implied)
 
 
-def parse(messages: Messages, body: str) -> tuple[Command, ...]:
+def parse(body: str) -> tuple[Command, ...]:
     """Return the commands of a comment in order; a line that can't be followed is a mistake."""
     lines = [list(filter(None, _GAP.split(text))) for text in command_lines(body)]
-    found = [_read(messages, words) for words in lines[:MAX_COMMANDS]]
+    found = [_read(words) for words in lines[:MAX_COMMANDS]]
     if len(lines) > MAX_COMMANDS:
         rest = TypedLine(" ".join(lines[MAX_COMMANDS]))
-        found.append(Mistake(rest, messages("mistake_many", limit=MAX_COMMANDS)))
+        found.append(Mistake(rest, Message("mistake_many", limit=MAX_COMMANDS)))
     return tuple(found)
 
 
@@ -49,18 +49,19 @@ def command_lines(body: str) -> tuple[str, ...]:
     return tuple(f"{COMMAND}{match[1]}" for match in found)
 
 
-def _read(messages: Messages, words: list[str]) -> Command:
+def _read(words: list[str]) -> Command:
     text = " ".join(words)
     if len(text) > MAX_LINE:
-        return Mistake(TypedLine(text[:MAX_LINE]), messages("mistake_long", limit=MAX_LINE))
+        return Mistake(TypedLine(text[:MAX_LINE]), Message("mistake_long", limit=MAX_LINE))
     try:
         verb, words = _split_verb(words[1:])
-        return verb.command(_LineReader(messages, verb, words).read(text))
+        return verb.command(_LineReader(verb, words).read(text))
     except MistakeError as mistake:
-        said = messages(mistake.key, **mistake.fields)
-        shown = mistake.fields.keys() & {"usage", "near"}  # how it is typed rightly
-        rest = "" if shown else f" {messages('see_help', command=code(line('help')))}"
-        return Mistake(TypedLine(text), f"{said} {messages('nothing_started')}{rest}")
+        said = Message(mistake.key, **mistake.fields)
+        if mistake.fields.keys() & {"usage", "near"}:  # how it is typed rightly
+            return Mistake(TypedLine(text), Message("mistake_shown", mistake=said))
+        help_line = code(line("help"))
+        return Mistake(TypedLine(text), Message("mistake_help", mistake=said, command=help_line))
 
 
 def _split_verb(words: list[str]) -> tuple[Verb, list[str]]:
@@ -78,8 +79,7 @@ def _split_verb(words: list[str]) -> tuple[Verb, list[str]]:
 class _LineReader:
     """Takes one command line apart by what its verb takes."""
 
-    def __init__(self, messages: Messages, verb: Verb, words: list[str]) -> None:
-        self._messages = messages
+    def __init__(self, verb: Verb, words: list[str]) -> None:
         self._verb = verb
         self._rest = iter(words)
         self._words: list[str] = []
@@ -123,6 +123,6 @@ class _LineReader:
         if name in known:
             return known[name]
         near = get_close_matches(name, known, n=1)
-        guess = self._messages("guess", guess=code(near[0])) if near else ""
+        guess = Message("guess", guess=code(near[0])) if near else NOTHING
         usage = code(self._verb.usage)
         raise MistakeError(key="mistake_option", option=code(name), guess=guess, usage=usage)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from bot.core.commands.context import CommandContext, refused
 from bot.core.commands.verb import SHA, Command, MistakeError, Option, Verb
 from bot.core.github.markdown import code
+from bot.core.messages.words import joined
 from bot.core.model.ids import Sha, short
 from bot.core.planning.permissions import by_command, named
 from bot.core.planning.plan_builder import PlanBuilder
@@ -53,7 +54,7 @@ class RunCommand(Command):
 def _nothing(context: CommandContext, sha: Sha) -> str:
     """Say why nothing starts on a commit, and which suites a command may name."""
     named = [name for name, suite in context.policy.suites.items() if by_command(suite)]
-    names = ", ".join(map(code, named))
+    names = joined(map(code, named))
     todo = context.messages("name_one", names=names) if names else ""
     key = "nothing_selected" if sha == context.pull.head_sha else "files_unknown"
     return context.messages(key, sha=code(short(sha)), todo=todo)

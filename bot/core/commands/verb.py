@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.core.commands.context import CommandContext
 from bot.core.github.markdown import code
-from bot.core.messages import Field
+from bot.core.messages import Field, Message
 from bot.core.model.command import COMMAND, SHA_CHARS
 from bot.core.planning.permissions import Refusal
 from bot.core.planning.plan_builder import PlanBuilder
@@ -99,14 +99,13 @@ class Command(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Mistake(Command):
-    """A line that can't be followed; ``text`` is Markdown made safe."""
+    """A line that can't be followed; the fields of ``text`` are Markdown made safe."""
 
-    text: str
+    text: Message
 
     def carry_out(self, context: CommandContext, builder: PlanBuilder) -> None:
         """Say what is wrong with the line; nothing starts."""
-        del context
-        builder.refuse(Refusal(self.text))
+        builder.refuse(Refusal(context.messages.render(self.text)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from string import Formatter
 from typing import Any, Self
 
 from bot.core.messages.en import EN
@@ -10,6 +11,10 @@ from bot.core.messages.en import EN
 Field = str | int | float | datetime | tuple[str, ...]
 """What a sentence can hold; a `Message` is a `str`, so one may stand inside another."""
 
+HAN = re.compile("[\u3400-\u9fff]")
+_LETTER = re.compile("[A-Za-z0-9]")
+_LATIN_START = re.compile(r"[A-Za-z0-9`#\[(<&@/\-+$*~]")  # of a field
+_LATIN_END = re.compile(r"[A-Za-z0-9`\])>;%*]")
 _MORE = " | "  # between the form for one and the form for more
 _JOINED = re.compile(r"\{(\w+)\}(?=[;:,.)；：，。）])")  # fields after which a sentence goes on
 
@@ -49,7 +54,29 @@ def fill(table: Mapping[str, str], key: str, fields: Mapping[str, Field]) -> str
         text = one if fields["n"] == 1 else more
     joined = set(_JOINED.findall(text))
     said = {name: _said(table, value) for name, value in fields.items()}
-    return text.format(**{name: _open(it) if name in joined else it for name, it in said.items()})
+    said = {name: _open(it) if name in joined else it for name, it in said.items()}
+    whole = text.format(**said)
+    return whole if whole.isascii() else _spaced(text, said)
+
+
+def _spaced(text: str, fields: Mapping[str, Field]) -> str:
+    """Fill in a sentence with a space wherever Chinese and other letters meet at a field.
+
+    What stands inside a field or beside it in the sentence stays as it is.
+    """
+    out, of_field = "", False
+    for literal, name, spec, _ in Formatter().parse(text):
+        values = [] if name is None else [(format(fields[name], spec or ""), True)]
+        for piece, is_field in [(literal, False), *values]:
+            if out and piece:
+                ends = _LATIN_END if of_field else _LETTER
+                starts = _LATIN_START if is_field else _LETTER
+                han, latin = HAN.match(out[-1]), ends.match(out[-1])
+                if (han and starts.match(piece[0])) or (latin and HAN.match(piece[0])):
+                    out += " "
+            if piece:
+                out, of_field = out + piece, is_field
+    return out
 
 
 def _open(value: Field) -> Field:
@@ -61,7 +88,7 @@ def _said(table: Mapping[str, str], value: Field) -> Field:
     if isinstance(value, Message):
         return fill(table, value.key, value.fields)
     if isinstance(value, tuple):
-        return ", ".join(str(_said(table, item)) for item in value)
+        return table["list_joint"].join(str(_said(table, item)) for item in value)
     return value
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.core.model.ids import RepoId
+from bot.core.policy.models import Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +33,4 @@ class StoredPolicy:
     blob_sha: str
     text: str | None  # None: there is no file
     read_at: datetime
+    language: Language = Language.EN  # of the last text without errors

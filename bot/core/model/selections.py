@@ -6,7 +6,7 @@ from datetime import datetime
 from bot.core.messages import NOTHING, Message
 from bot.core.model.ids import RepoId, Sha
 from bot.core.policy.levels import Level
-from bot.core.policy.models import Mode, Tier
+from bot.core.policy.models import Language, Mode, Tier
 from bot.core.policy.selection import Choice, Selection
 
 
@@ -63,6 +63,7 @@ class SelectionDetails:
     suites: tuple[SuiteSelection, ...] = ()
     group: MergeGroup | None = None
     policy_errors: tuple[Message, ...] = ()  # the policy is broken: nothing was selected
+    language: Language | None = None  # of the texts; None: not known yet
 
     @property
     def selection(self) -> Selection:

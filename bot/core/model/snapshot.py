@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from bot.core.messages import NOTHING, Message
-from bot.core.policy.models import Limits, Log, Start, Suite
+from bot.core.policy.models import Language, Limits, Log, Start, Suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class Snapshot:
     retryable: bool = True  # False: a changed file matches env_paths
     altered: tuple[str, ...] = ()  # inputs that a person set: such a run says nothing for the gate
     reason: Message = NOTHING  # why it was selected, in words
+    language: Language = Language.EN  # of its texts
 
     @property
     def title(self) -> str:
@@ -70,6 +71,7 @@ class Snapshot:
             limits=Limits(),
             retryable=True,
             reason=NOTHING,
+            language=Language.EN,
         )
 
     @property

@@ -11,6 +11,7 @@ from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
 from bot.core.model.selections import StoredSelection
 from bot.core.model.usual import UNKNOWN_USUAL, Usual
+from bot.core.policy.models import Language
 
 RECEIPT = "eyes"
 """The reaction that says that a comment's commands were heard."""
@@ -65,6 +66,7 @@ class Reply:
     head: str  # what stays: the refusals, the command as understood
     run_ids: tuple[RunId, ...] = ()  # rows of its table, rendered by the reporter
     receipt_missing: bool = False  # GitHub has not taken the reaction to the comment
+    language: Language = Language.EN
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class Proposal:
     redact: tuple[str, ...] = ()
     unprotected: str = ""  # the base, whose own policy does not count
     by: int = 0  # the account of the pull request's author
+    language: Language = Language.EN
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +132,9 @@ class GateView:
         """Return the errors of a policy by which the commit can't be judged."""
         found = (error for item in self.selections for error in item.data.policy_errors)
         return tuple(dict.fromkeys(found))
+
+    @property
+    def language(self) -> Language | None:
+        """Return the language of the first policy that judged the commit; None if none did."""
+        found = (item.data.language for item in self.selections if item.data.language)
+        return next(found, None)

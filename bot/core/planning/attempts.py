@@ -11,7 +11,7 @@ from bot.core.model.runs import Claimant, Rank, Run, State
 from bot.core.model.snapshot import Label, Snapshot, SnapshotPool
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan, RunClaimants
-from bot.core.policy.models import Policy, Start, Suite
+from bot.core.policy.models import Language, Policy, Start, Suite
 
 NewId = Callable[[], str]
 NewRun = tuple[Run, tuple[Claimant, ...]]
@@ -27,6 +27,11 @@ class PolicyAt:
     release: bool = False  # of a release branch: listed in the default branch's policy
     base: str = ""  # the base branch that it was read for: GitHub takes native workflows from there
     unprotected: str = ""  # the base, if it is listed and GitHub does not protect it
+
+    @property
+    def language(self) -> Language:
+        """Return the language of the texts."""
+        return self.policy.report.language
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +187,7 @@ def freeze(
         log=policy.log,
         retryable=name not in environment,
         reason=reason,
+        language=at.language,
     )
 
 

@@ -135,6 +135,7 @@ def _selection(group: Group, reused: Reused) -> StoredSelection:
         truncated=group.selection.truncated,
         suites=tuple(_selected(group, choice, reused) for choice in group.selection.choices),
         group=MergeGroup(group.number),
+        language=commit.at.language,
     )
     return StoredSelection(commit.repo_id, commit.sha, 0, commit.at.sha, data)
 

@@ -77,6 +77,7 @@ def stored_selection(evaluation: Evaluation) -> StoredSelection:
         suites=tuple(
             suite_selection(evaluation.at, choice) for choice in evaluation.selection.choices
         ),
+        language=evaluation.at.language,
     )
     return StoredSelection(pull.repo_id, pull.head_sha, pull.number, evaluation.at.sha, data)
 

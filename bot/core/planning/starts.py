@@ -5,7 +5,7 @@ from datetime import datetime
 
 from bot.core.github.markdown import code
 from bot.core.messages import NOTHING, Message, Messages, quote
-from bot.core.messages.words import clock, number
+from bot.core.messages.words import clock, joined, number
 from bot.core.model.ids import RepoId, short
 from bot.core.model.people import Account
 from bot.core.model.pulls import Approval
@@ -93,7 +93,7 @@ class Starter:
         """Refuse a label that the suite does not run on, and inputs that may not be set."""
         suite = request.evaluation.at.policy.suites[name]
         if request.runner is not None and request.runner not in suite.runners:
-            known = ", ".join(code(label) for label in suite.runners)
+            known = joined(map(code, suite.runners))
             values = {"suite": code(name), "label": code(request.runner), "known": known}
             return Refusal(self._messages("refuse_runner", **values))
         if suite.start is Start.NATIVE and _on_github(request, name) is None:
@@ -127,7 +127,7 @@ class Starter:
         return self._messages("wait_first")
 
     def _not_settable(self, name: str, suite: Suite, key: str, value: str) -> Refusal:
-        may = ", ".join(f"{code(one)} ({code(glob)})" for one, glob in suite.settable.items())
+        may = joined(f"{code(one)} ({code(glob)})" for one, glob in suite.settable.items())
         values = {"suite": code(name), "key": code(key), "value": code(value)}
         if not may:
             return Refusal(self._messages("refuse_set_none", **values))

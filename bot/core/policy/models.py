@@ -64,6 +64,7 @@ class Language(StrEnum):
     """The language of all texts that people read."""
 
     EN = "en"
+    ZH = "zh"
 
 
 def _grantable(level: Level) -> Level:
@@ -258,7 +259,7 @@ class Report(PolicyPart):
     """Comments and their language."""
 
     comment: Comment = Field(Comment.ON_FAILURE, description="When to comment on a pull request")
-    language: Language = Field(Language.EN, description="Language of all texts")
+    language: Language = Field(Language.EN, description="Language of all texts on GitHub")
 
 
 class Signature(PolicyPart):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from bot.core.explain.explaining import Explanation, Starts, explain, hours, where, who
 from bot.core.github.markdown import code, plain, prose, table
 from bot.core.messages import Messages
+from bot.core.messages.words import joined
 from bot.core.model.ids import short
 from bot.core.planning.permissions import guess
 from bot.core.planning.pull_request import Evaluation, may_start_by_itself
@@ -60,7 +61,7 @@ def _row(
         prose(messages.render(item.reason)),
         _starts(messages, evaluation, item.starts),
         plain(who(messages, item)),
-        f"{hours(messages, item.cost)}, {plain(where(messages, item.cost))}",
+        messages.render(joined((hours(messages, item.cost), plain(where(messages, item.cost))))),
         stands.get(item.suite, ""),
     )
 

@@ -51,7 +51,7 @@ class MarkdownWriter:
 
     def prose(self, text: str) -> str:
         """Return a sentence as Markdown that keeps its `code`, without a full stop."""
-        return markdown.prose(self.redact(self.messages.render(text))).rstrip(". ")
+        return markdown.prose(self.redact(self.messages.render(text))).rstrip(". 。")
 
     def code(self, text: str) -> str:
         """Return inline code."""
@@ -59,7 +59,8 @@ class MarkdownWriter:
 
     def words(self, text: str) -> str:
         """Return plain words for a title: no Markdown is read there."""
-        return markdown.title(self.redact(self.messages.render(text)).replace("`", "")).rstrip(". ")
+        said = self.redact(self.messages.render(text)).replace("`", "")
+        return markdown.title(said).rstrip(". 。")
 
     def fit_title(self, text: str, limit: int = TITLE_CHARS) -> str:
         """Return a title within a limit of characters, by default GitHub's."""
@@ -104,8 +105,3 @@ def address(url: str) -> str:
     if not url.startswith(("https://", "http://")):
         return ""
     return quote(url, safe="%/:=&?~#+,;@$()'*[]!", errors="replace")
-
-
-def sentences(*parts: str) -> str:
-    """Join sentences, leaving out empty ones."""
-    return " ".join(part for part in parts if part)

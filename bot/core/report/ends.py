@@ -7,10 +7,10 @@ from bot.core.digest.result import UNKNOWN, Digest, Found
 from bot.core.github.limits import TITLE_BYTES
 from bot.core.github.markdown import headline, size
 from bot.core.messages import Message
-from bot.core.messages.words import between, capital, duration, lower
+from bot.core.messages.words import between, capital, duration, lower, sentences, stop
 from bot.core.model.runs import Outcome, Run, StopReason
 from bot.core.model.usual import UNKNOWN_USUAL, Usual
-from bot.core.report.context import MarkdownWriter, sentences
+from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import NO_LOG, Pace, Shown, title_of
 from bot.core.report.words import SUSPECT, acquits, at_step, reason
 
@@ -232,7 +232,7 @@ def advice(writer: MarkdownWriter, end: Ending) -> str:
     """Return a next step that works, "" if running it again is the only one."""
     hint = writer.prose(end.cause.hint) if end.cause else ""
     own = _of_limit(writer, end) or _of_reason(writer, end)
-    return sentences(f"{hint}." if hint else "", own)
+    return sentences(stop(hint), own)
 
 
 def _of_limit(writer: MarkdownWriter, end: Ending) -> str:

@@ -4,10 +4,10 @@ from bot.core.digest.result import Digest, Found
 from bot.core.digest.weak import exit_codes
 from bot.core.github.limits import TITLE_CHARS
 from bot.core.github.markdown import clean, cut_bytes
-from bot.core.messages.words import between, capital
+from bot.core.messages.words import between, capital, joined, sentences, stop
 from bot.core.model.runs import Outcome
 from bot.core.model.views import Annotation, SuiteView
-from bot.core.report.context import MarkdownWriter, sentences
+from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import Shown, annotations_of, excerpt_of, progress_of, title_of
 from bot.core.report.ends import LIMITS, Ending, advice, kind, retry_words
 from bot.core.report.measured import measured
@@ -40,7 +40,7 @@ def _headline(writer: MarkdownWriter, end: Ending) -> str:
         attempt=run.attempt,
         suite=writer.code(run.suite),
         where=writer.code(where(run)),
-        span=f", {span}" if span else "",
+        span=writer.text("after_comma", text=span) if span else "",
     )
     return " · ".join((kind(writer, end), retry_words(writer, end), attempt))
 
@@ -52,7 +52,7 @@ def _cause(writer: MarkdownWriter, view: SuiteView, end: Ending, title: str) -> 
     found = (capital(log), why, writer.prose(left_over(view)))
     broken = end.outcome is Outcome.BROKEN
     return sentences(
-        *(f"{said}." for said in found if said),
+        *map(stop, found),
         _unread(writer, end.shown.digest),
         writer.text("not_passed") if broken else "",
         _where_below(writer, end),
@@ -67,7 +67,7 @@ def _of_log(writer: MarkdownWriter, end: Ending, title: str) -> str:
     if digest.found is Found.EXIT_CODE:
         code = next((code for code, _ in exit_codes(digest.cause)), None)
         return "" if code is None else writer.text("exit_code", code=code)
-    codes = ", ".join(map(writer.code, digest.codes[:6]))
+    codes = writer.messages.render(joined(map(writer.code, digest.codes[:6])))
     cause = writer.prose(digest.cause)
     if _says(title, writer.words(digest.cause)):
         cause = ""

@@ -5,13 +5,13 @@ from datetime import datetime
 
 from bot.core.github.limits import TEXT_BYTES
 from bot.core.github.markdown import headline, table
-from bot.core.messages.words import capital, clock, listing, number
+from bot.core.messages.words import capital, clock, listing, number, sentences, stop
 from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
 from bot.core.model.selections import Cost
 from bot.core.model.views import Button, CheckWrite, GateView
 from bot.core.policy.selection import POLICY_PATH
-from bot.core.report.context import Context, MarkdownWriter, sentences
+from bot.core.report.context import Context, MarkdownWriter
 from bot.core.report.gate_title import TITLE_CHARS, gate_title
 from bot.core.report.sections import Rows, Section, compose
 from bot.core.report.standing import (
@@ -70,7 +70,7 @@ def _sections(
     if stand.kind is GateReason.POLICY:
         return _policy_errors(writer, view, now)
     if stand.kind is GateReason.UNKNOWN:
-        why = f"{capital(writer.prose(view.unknown))}."
+        why = stop(capital(writer.prose(view.unknown)))
         asks = view.unknown.key == "gate_unanswered"
         return [sentences(why, writer.text("gate_unknown_why") if asks else "")]
     if stand.kind is GateReason.LOOKING:
@@ -268,7 +268,7 @@ def _heavy(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     ]
     if optional:
         parts.append(writer.text("gate_optional", suites=listing(optional, limit=20)))
-    return " ".join(parts) if parts else ""
+    return sentences(*parts)
 
 
 def _heavy_one(writer: MarkdownWriter, line: SuiteLine) -> str:
@@ -281,9 +281,11 @@ def _heavy_one(writer: MarkdownWriter, line: SuiteLine) -> str:
 
 
 def _footer(writer: MarkdownWriter, view: GateView, now: datetime) -> Section:
-    approvals = " ".join(
-        writer.text("gate_approved", by=writer.prose(item.by.login), at=clock(item.at, now))
-        for item in view.approvals
+    approvals = sentences(
+        *(
+            writer.text("gate_approved", by=writer.prose(item.by.login), at=clock(item.at, now))
+            for item in view.approvals
+        )
     )
     pulls = _numbers(view.pulls)
     shared = writer.text("gate_shared", pulls=listing(pulls)) if len(pulls) > 1 else ""

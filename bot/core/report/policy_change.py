@@ -6,13 +6,13 @@ from datetime import datetime
 
 from bot.core.github.limits import TEXT_BYTES
 from bot.core.github.markdown import code, title
-from bot.core.messages.words import listing
+from bot.core.messages.words import joined, listing, sentences
 from bot.core.model.ids import Sha
 from bot.core.model.views import Annotation, CheckWrite, Proposal
 from bot.core.policy.changes import Before, Change, Comparison, Effect
 from bot.core.policy.loading import PolicyError
 from bot.core.policy.selection import POLICY_PATH
-from bot.core.report.context import Context, MarkdownWriter, sentences
+from bot.core.report.context import Context, MarkdownWriter
 from bot.core.report.gate_title import TITLE_CHARS
 from bot.core.report.sections import Rows, Section, compose
 
@@ -54,6 +54,7 @@ def policy_check(
         policy_sha=proposal.policy_sha,
         redact=proposal.redact,
         unprotected=proposal.unprotected,
+        language=proposal.language,
     )
     return render_policy_check(comparison, proposal.sha, ctx, now)
 
@@ -127,8 +128,8 @@ def _error(writer: MarkdownWriter, error: PolicyError) -> str:
 
 def _line(writer: MarkdownWriter, change: Change) -> str:
     """Return one change: its path, the purpose of the rule, the old and the new value."""
-    what = f" ({writer.text(change.what)})" if change.what else ""
-    told = ", ".join(_parts(writer, change))
+    what = writer.text("in_brackets", text=writer.text(change.what)) if change.what else ""
+    told = joined(_parts(writer, change))
     key = "change_told" if told else "change_line"
     return writer.text(key, path=writer.code(change.path), what=what, told=told)
 
@@ -155,7 +156,9 @@ def _value(writer: MarkdownWriter, kind: Effect, old: str, new: str) -> str:
 
 
 def _items(writer: MarkdownWriter, items: tuple[str, ...]) -> str:
-    return listing([_code(writer, item) for item in items], limit=ITEMS_SHOWN)
+    return writer.messages.render(
+        listing([_code(writer, item) for item in items], limit=ITEMS_SHOWN)
+    )
 
 
 def _code(writer: MarkdownWriter, value: str) -> str:

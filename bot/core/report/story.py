@@ -4,12 +4,12 @@ from collections import Counter
 from datetime import datetime
 
 from bot.core.messages import Message
-from bot.core.messages.words import capital, clock, duration, lower, number
+from bot.core.messages.words import capital, clock, duration, joined, lower, number, sentences, stop
 from bot.core.model.queue import Ahead
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.views import SuiteView
-from bot.core.report.context import MarkdownWriter, sentences
+from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import pace
 from bot.core.report.sections import Section
 from bot.core.report.words import left_over, progress, reason, resource, where
@@ -33,7 +33,7 @@ def now_lines(
     parts = sentences(
         _place(writer, run, now),
         _why(writer, view, title),
-        f"{progress(writer, steps)}." if steps and run.why else "",  # else the title says it
+        stop(progress(writer, steps)) if steps and run.why else "",  # else the title says it
         _limit(writer, run),
     )
     # Comments reach only what runs for a pull request.
@@ -57,7 +57,8 @@ def _place(writer: MarkdownWriter, run: Run, now: datetime) -> str:
         named.append(writer.text("ahead_others", jobs=jobs))
     if not named:
         return writer.text("queued_ahead", ahead=writer.count("run", place.ahead), resource=name)
-    before, more = ", ".join(named), place.ahead - place.others - len(place.before)
+    before: str = joined(named)
+    more = place.ahead - place.others - len(place.before)
     if more > 0:
         before = writer.text("queued_more", before=before, more=number(more))
     return writer.text("queued_before", resource=name, before=before)
@@ -82,10 +83,10 @@ def _why(writer: MarkdownWriter, view: SuiteView, title: str) -> str:
     left = writer.prose(left_over(view))
     told = writer.words(reason(run)).lower() in title.lower() or run.why.key in _SAID
     if told or left:
-        return f"{left}." if left else ""
+        return stop(left)
     why = writer.prose(run.why)
     if run.why.key == "waits_offline":
-        return sentences(f"{capital(why)}.", writer.text("advice_label"))
+        return sentences(stop(capital(why)), writer.text("advice_label"))
     waits = run.state in {State.NEEDS_APPROVAL, State.QUEUED, State.WAITING_FOR_RUNNER}
     return writer.text("waiting_why" if waits else "now_why", why=lower(why))
 
@@ -127,7 +128,8 @@ def _remarks(writer: MarkdownWriter, view: SuiteView, now: datetime) -> str:
         shown = [shown[0], *shown[1 - REMARKS :]]
     minutes = Counter(clock(at, now) for at, _ in shown)
     exact = max(minutes.values(), default=0) > 1
-    return _JOINT.join(f"{clock(at, now, seconds=exact)} {line}" for at, line in shown)
+    times = [(clock(at, now, seconds=exact), line) for at, line in shown]
+    return _JOINT.join(writer.text("time_said", at=at, said=line) for at, line in times)
 
 
 def followed(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section:
@@ -175,12 +177,12 @@ def what(writer: MarkdownWriter, view: SuiteView, *, brief: bool) -> Section:
     name = writer.prose(run.snapshot.title)
     named = name if run.snapshot.title != run.suite else ""
     if brief:
-        return f"{named}." if named else ""
+        return stop(named)
     return writer.text(
         "what",
         attempt=run.attempt,
         suite=writer.code(run.suite),
-        title=f" ({named})" if named else "",
+        title=writer.text("in_brackets", text=named) if named else "",
         where=writer.code(where(run)),
     )
 
@@ -188,7 +190,7 @@ def what(writer: MarkdownWriter, view: SuiteView, *, brief: bool) -> Section:
 def origin(writer: MarkdownWriter, view: SuiteView) -> Section:
     """Return why and by whom the run was started, its policy, and the links."""
     run = view.run
-    inputs = ", ".join(writer.code(item) for item in run.snapshot.altered)
+    inputs = joined(map(writer.code, run.snapshot.altered))
     text = sentences(
         *_started(writer, run),
         writer.text("forced", who=writer.prose(run.forced)) if run.forced else "",
@@ -212,6 +214,6 @@ def _started(writer: MarkdownWriter, run: Run) -> tuple[str, str]:
     again = reason.key in _SAY_ORIGIN and bool(began)
     why = "" if again else capital(writer.prose(reason))
     return (
-        f"{why}." if why else "",
+        stop(why),
         writer.text("started_by", origin=began) if began else "",
     )

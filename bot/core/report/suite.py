@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from bot.core.github.limits import TEXT_BYTES
-from bot.core.messages.words import capital
+from bot.core.messages.words import capital, stop
 from bot.core.model.runs import Outcome, State
 from bot.core.model.views import CheckWrite, SuiteView
 from bot.core.report.context import Context, MarkdownWriter, address
@@ -105,15 +105,15 @@ def _ended(writer: MarkdownWriter, view: SuiteView, end: Ending, title: str) -> 
     """Return what was measured, or the reason of the end and how to run the suite again."""
     run, why = view.run, writer.prose(reason(view.run))
     if end.outcome is Outcome.SUCCESS:
-        said = f"{capital(why)}." if run.why.key == "rayjob_succeeded" else ""
+        said = stop(capital(why)) if run.why.key == "rayjob_succeeded" else ""
         return (measured(writer, progress_of(view.rayjobs), view.usual), said)
-    said = "" if writer.words(reason(run)).lower() in title.lower() else f"{capital(why)}."
+    said = "" if writer.words(reason(run)).lower() in title.lower() else stop(capital(why))
     left = writer.prose(left_over(view))
     if end.outcome is Outcome.SUPERSEDED:
         newer = run.why.key in {"superseded_by", "superseded_night"}
         return (
             said,
-            f"{left}." if left else "",
+            stop(left),
             writer.text("replaced" if newer else "not_counted"),
         )
-    return (said, f"{left}." if left else "", next_step(writer, end))
+    return (said, stop(left), next_step(writer, end))

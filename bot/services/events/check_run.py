@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from bot.core.github.events import CheckRunEvent, CheckSuiteEvent
 from bot.core.github.markdown import code, prose
-from bot.core.messages import Message
+from bot.core.messages import Message, Messages
 from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
@@ -38,9 +38,13 @@ Click = CheckRunEvent | CheckSuiteEvent
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What was clicked: one suite's check run, or (None) the gate or the whole suite."""
+    """What was clicked: one suite's check run, or (None) the gate or the whole suite.
+
+    ``messages`` say the answer in the repository's language.
+    """
 
     run: Run | None
+    messages: Messages
     approves: bool = False
 
     @property
@@ -57,7 +61,6 @@ class CheckRuns(Service):
     def __init__(self, deps: Deps, pulls: PullRequests) -> None:
         super().__init__(deps)
         self._pulls = pulls
-        self._starts = Starter(self._messages, self._new_id)
 
     async def clicked(self, event: Click) -> Plan:
         """Plan what a click starts; one that starts nothing is answered with the reason."""
@@ -69,9 +72,11 @@ class CheckRuns(Service):
         if pull is None:
             return await self._without_pull(event, target)
         policy = await self._policies.of(event.repo, pull.base_ref)
+        if policy is not None:
+            target = replace(target, messages=Messages(policy.language))
         if not isinstance(policy, PolicyAt):
             refused = self._entry(event, target.verb, "policy", allowed=False)
-            text = self._without_policy(policy, event.repo)
+            text = _without_policy(target.messages, policy, event.repo)
             return self._refused(event, target, text, refused)
         asked = await self._pulls.evaluate_for(event.repo, pull, policy, event.sender)
         request = replace(await self._pulls.request(asked), failed_only=True)
@@ -80,16 +85,17 @@ class CheckRuns(Service):
         return await self._rerun(event, target, request)
 
     async def _target(self, event: Click) -> Target:
+        messages = Messages(await self._policies.language(event.repo))
         if isinstance(event, CheckSuiteEvent) or event.identifier == RERUN_FAILED:
-            return Target(None)
+            return Target(None, messages)
         if event.identifier == APPROVE:
-            return Target(None, approves=True)
-        return Target(await self._store.runs.of_check(event.repo.id, event.external_id))
+            return Target(None, messages, approves=True)
+        return Target(await self._store.runs.of_check(event.repo.id, event.external_id), messages)
 
     async def _approve(self, event: Click, target: Target, request: StartRequest) -> Plan:
         """Approve the commit that the button names, and start what was waiting for it."""
         policy = request.evaluation.at.policy
-        refusal = permissions.may_approve(self._messages, policy.trust, request.requester)
+        refusal = permissions.may_approve(target.messages, policy.trust, request.requester)
         entry = self._entry(event, "approve", "approve", allowed=refusal is None)
         entry = replace(entry, number=request.evaluation.pull.number)
         if refusal:
@@ -113,7 +119,7 @@ class CheckRuns(Service):
         names = [name for name in names if name in known and name not in open_ones]
         fresh = [name for name in names if not await self._is_repeated(event, name)]
         builder = PlanBuilder()
-        self._starts.start(request, fresh, builder, self._clock.now())
+        self._starter(target).start(request, fresh, builder, self._clock.now())
         await self._pulls.start_approved(request.evaluation, builder)
         await self._pulls.plan_unplanned(request.evaluation, builder)
         if builder.base and not builder.audit:
@@ -122,12 +128,12 @@ class CheckRuns(Service):
         if builder.new_runs or builder.base:
             return self._started(event, request, builder)
         if names and not fresh:
-            builder.said.append(self._messages("merged_click"))
+            builder.said.append(target.messages("merged_click"))
         if not builder.audit:
             rule = "same click" if names else "nothing to run"
             entry = self._entry(event, target.verb, rule, allowed=False)
             builder.audit.append(replace(entry, number=request.evaluation.pull.number))
-        text = "\n\n".join(builder.said) or self._why_nothing(request)
+        text = "\n\n".join(builder.said) or _why_nothing(target.messages, request)
         return self._refused(event, target, text, *builder.audit)
 
     def _started(self, event: Click, request: StartRequest, builder: PlanBuilder) -> Plan:
@@ -142,15 +148,8 @@ class CheckRuns(Service):
         basis = request.evaluation.pull
         return replace(changes, repo=event.repo, pull=None, basis=basis, republish=again)
 
-    def _why_nothing(self, request: StartRequest) -> str:
-        """Say why a click on the gate starts nothing: green, running, or waiting for approval."""
-        sha = code(short(request.requester.sha))
-        if request.requester.trust.trusted:
-            return permissions.nothing_to_rerun(self._messages, request.runs, request.requester.sha)
-        needed = self._messages(f"level_{request.evaluation.at.policy.trust.approve}")
-        command = code(line("approve", sha=request.requester.sha))
-        why = prose(self._messages.render(request.requester.trust.why))
-        return self._messages("refuse_trust", sha=sha, why=why, needed=needed, command=command)
+    def _starter(self, target: Target) -> Starter:
+        return Starter(target.messages, self._new_id)
 
     async def _without_pull(self, event: Click, target: Target) -> Plan:
         """Answer a click on a commit that is no open pull request's head.
@@ -165,9 +164,9 @@ class CheckRuns(Service):
         builder = PlanBuilder()
         for name in suites_to_rerun(candidates, target.run):
             if await self._is_repeated(event, name):
-                builder.said.append(self._messages("merged_click"))
+                builder.said.append(target.messages("merged_click"))
             else:
-                await self._start_again(event, candidates[name], builder)
+                await self._start_again(event, target, candidates[name], builder)
         if builder.new_runs:
             # A merge group's gate is looked at anew.
             gates = (GateDue(event.repo.id, event.sha, 0, name=group.data.gate),) if group else ()
@@ -176,7 +175,7 @@ class CheckRuns(Service):
         text = "\n\n".join(dict.fromkeys(builder.said))
         if not text:
             found = tuple(candidates.values())
-            text = permissions.nothing_to_rerun(self._messages, found, event.sha)
+            text = permissions.nothing_to_rerun(target.messages, found, event.sha)
         return self._refused(event, target, text, *builder.audit)
 
     async def _not_a_head(self, event: Click, target: Target) -> Plan:
@@ -184,15 +183,15 @@ class CheckRuns(Service):
         known = await self._store.pulls.ever_at(event.repo.id, event.sha)
         pull = next((item.pull for item in known if item.pull.open), None)
         old = code(short(event.sha))
-        text = self._messages("refuse_no_head", old=old)
+        text = target.messages("refuse_no_head", old=old)
         if known and not pull:
             closed = f"#{known[0].pull.number}"
-            text = self._messages("refuse_closed", old=old, pull=closed)
+            text = target.messages("refuse_closed", old=old, pull=closed)
         if pull:
             command = code(await self._for_former_head(event, target, pull))
             key = "refuse_head_now" if target.approves else "refuse_pin"
-            todo = self._messages(key, old=old, command=command) if command else ""
-            text = permissions.head_moved(self._messages, event.sha, pull, todo)
+            todo = target.messages(key, old=old, command=command) if command else ""
+            text = permissions.head_moved(target.messages, event.sha, pull, todo)
         refused = self._entry(event, target.verb, "head", allowed=False)
         return self._refused(event, target, text, refused)
 
@@ -210,29 +209,25 @@ class CheckRuns(Service):
         return line("rerun", *(names if target.run else ()), sha=event.sha)
 
     async def _start_again(
-        self, event: Click, candidate: RunClaimants, builder: PlanBuilder
+        self, event: Click, target: Target, candidate: RunClaimants, builder: PlanBuilder
     ) -> None:
         """Start the next attempt with the snapshot of the one before, or say why not."""
         before = candidate.run
         at = await self._policies.of(event.repo, before.snapshot.policy_ref)
         if not isinstance(at, PolicyAt):
-            builder.refuse(permissions.Refusal(self._without_policy(at, event.repo)))
+            builder.refuse(permissions.Refusal(_without_policy(target.messages, at, event.repo)))
             return
         person = await self._pulls.trust.person(event.repo, at, event.sender)
         trust = Trusted(True, Message("trust_no_pull"))
         requester = permissions.Requester(person, event.sha, Authorship(frozenset()), trust)
-        answer = permissions.may_start(self._messages, at.policy, before.suite, requester, "")
+        answer = permissions.may_start(target.messages, at.policy, before.suite, requester, "")
         allowed = isinstance(answer, permissions.Allowed)
         builder.audit.append(self._entry(event, f"rerun {before.suite}", "trust", allowed=allowed))
         if isinstance(answer, permissions.Refusal):
             builder.refuse(answer)
             return
-        builder.new_runs.append(self._starts.again(candidate, event.sender, self._clock.now()))
-
-    def _without_policy(self, broken: Broken | None, repo: Repo) -> str:
-        """Say that nothing starts, because the policy is broken or gone (None)."""
-        errors, ref = (broken.errors, broken.ref) if broken else ((), repo.default_branch)
-        return permissions.broken_policy(self._messages, errors, ref)
+        again = self._starter(target).again(candidate, event.sender, self._clock.now())
+        builder.new_runs.append(again)
 
     async def _is_repeated(self, event: Click, name: str) -> bool:
         """Return True if this person had the suite re-run on that commit a moment ago."""
@@ -253,3 +248,20 @@ class CheckRuns(Service):
         where = (event.repo.id, None, event.sha)
         now, who = self._clock.now(), event.sender
         return AuditEntry(now, who.login, what, allowed, rule, *where, who_id=who.id)
+
+
+def _why_nothing(messages: Messages, request: StartRequest) -> str:
+    """Say why a click on the gate starts nothing: green, running, or waiting for approval."""
+    sha = code(short(request.requester.sha))
+    if request.requester.trust.trusted:
+        return permissions.nothing_to_rerun(messages, request.runs, request.requester.sha)
+    needed = messages(f"level_{request.evaluation.at.policy.trust.approve}")
+    command = code(line("approve", sha=request.requester.sha))
+    why = prose(messages.render(request.requester.trust.why))
+    return messages("refuse_trust", sha=sha, why=why, needed=needed, command=command)
+
+
+def _without_policy(messages: Messages, broken: Broken | None, repo: Repo) -> str:
+    """Say that nothing starts, because the policy is broken or gone (None)."""
+    errors, ref = (broken.errors, broken.ref) if broken else ((), repo.default_branch)
+    return permissions.broken_policy(messages, errors, ref)

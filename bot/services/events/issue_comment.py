@@ -8,6 +8,7 @@ from bot.core.commands.parser import parse
 from bot.core.commands.verb import Command
 from bot.core.commands.verbs import USAGES
 from bot.core.github.events import IssueCommentEvent
+from bot.core.messages import Messages
 from bot.core.messages.words import count
 from bot.core.model.command import COMMAND
 from bot.core.model.ids import Sha
@@ -21,7 +22,7 @@ from bot.core.planning.plan_builder import PlanBuilder
 from bot.core.planning.pull_request import pr_source
 from bot.core.planning.shared import weigh
 from bot.core.planning.starts import Starter, StartRequest
-from bot.core.policy.models import Limits
+from bot.core.policy.models import Language, Limits
 from bot.core.policy.selection import Selection
 from bot.services.events.pull_request import PullRequests, RequestedHead
 from bot.services.policies import Broken
@@ -49,14 +50,13 @@ class IssueComments(Service):
     def __init__(self, deps: Deps, pulls: PullRequests) -> None:
         super().__init__(deps)
         self._pulls = pulls
-        self._starts = Starter(self._messages, self._new_id)
 
     async def created(self, event: IssueCommentEvent) -> Plan:
         """Plan what the commands of a new comment do.
 
         A comment counts once, however many deliveries tell of it.
         """
-        parsed = parse(self._messages, event.body)
+        parsed = parse(event.body)
         if not parsed or await self._store.replies.exists(event.comment_id):
             return Plan(repo=event.repo)
         if not await self._strangers.may_act(event.repo, event.author):
@@ -67,15 +67,17 @@ class IssueComments(Service):
             return Plan(repo=event.repo)
         limits = Limits() if isinstance(policy, Broken) else policy.policy.limits
         admitted = await self._within_rate(event, parsed, limits.commands_per_minute)
-        builder = self._record(event, pull, admitted)
+        messages = Messages(policy.language)
+        builder = self._record(event, pull, admitted, messages)
         if admitted.told and not admitted.commands:
             return Plan(repo=event.repo, audit=tuple(builder.audit))
         builder.receipt_missing = not await self._github.react(
             event.repo, event.comment_id, RECEIPT
         )
         if isinstance(policy, Broken):
-            builder.said.append(broken_policy(self._messages, policy.errors, policy.ref))
-            return _answer(event, builder, Plan(audit=builder.all_refused("policy")))
+            builder.said.append(broken_policy(messages, policy.errors, policy.ref))
+            plan = Plan(audit=builder.all_refused("policy"))
+            return _answer(event, builder, plan, policy.language)
         context = await self._context(event, admitted.commands, pull, policy)
         return await self._carry_out(admitted.commands, context, builder)
 
@@ -90,8 +92,9 @@ class IssueComments(Service):
         entry = replace(self._entry(event, None, _dropped(len(parsed))), allowed=False, rule=OFTEN)
         if told:
             return Plan(repo=event.repo, audit=(entry,))
-        builder = PlanBuilder(said=[self._messages("refuse_often")])
-        return _answer(event, builder, Plan(audit=(entry,)))
+        language = await self._policies.language(event.repo)
+        builder = PlanBuilder(said=[Messages(language)("refuse_often")])
+        return _answer(event, builder, Plan(audit=(entry,)), language)
 
     async def _within_rate(
         self, event: IssueCommentEvent, parsed: tuple[Command, ...], limit: int
@@ -105,7 +108,11 @@ class IssueComments(Service):
         return AdmittedCommands(parsed[:rest], len(parsed[rest:]), limit, told)
 
     def _record(
-        self, event: IssueCommentEvent, pull: Pull, admitted: AdmittedCommands
+        self,
+        event: IssueCommentEvent,
+        pull: Pull,
+        admitted: AdmittedCommands,
+        messages: Messages,
     ) -> PlanBuilder:
         """Write every command into the audit; say that some are dropped."""
         audit = [self._entry(event, pull, command.line) for command in admitted.commands]
@@ -113,7 +120,7 @@ class IssueComments(Service):
         if admitted.dropped:
             what = _dropped(admitted.dropped)
             audit.append(replace(self._entry(event, pull, what), allowed=False, rule=RATE))
-            said.append(self._messages("refuse_rate", limit=admitted.limit))
+            said.append(messages("refuse_rate", limit=admitted.limit))
         return PlanBuilder(said=said, audit=audit)
 
     async def _carry_out(
@@ -131,11 +138,13 @@ class IssueComments(Service):
             former = await self._pulls.former_gates(context.pull)
             plan = replace(plan, gates=(*plan.gates, *former))
         # Without a plan the row stays as it was: a new head is still to be looked at.
-        return _answer(context.event, builder, replace(plan, head=context.heads[-1]))
+        plan = replace(plan, head=context.heads[-1])
+        return _answer(context.event, builder, plan, context.evaluation.at.language)
 
     async def _context(
         self, event: IssueCommentEvent, commands: tuple[Command, ...], pull: Pull, policy: PolicyAt
     ) -> CommandContext:
+        messages = Messages(policy.language)
         asked = await self._pulls.evaluate_for(event.repo, pull, policy, event.author)
         known = await self._store.pulls.heads(event.repo.id, pull.number)
         former = tuple(item for item in known if item.sha != asked.head.sha)
@@ -153,8 +162,8 @@ class IssueComments(Service):
             claimed=await self._claimed(pull),
             overruled=await self._overruled(event.repo, pull),
             usages=USAGES,
-            starts=self._starts,
-            messages=self._messages,
+            starts=Starter(messages, self._new_id),
+            messages=messages,
             now=self._clock.now(),
         )
 
@@ -195,7 +204,7 @@ def _dropped(commands: int) -> str:
     return f"{count(commands, 'command')} dropped"
 
 
-def _answer(event: IssueCommentEvent, builder: PlanBuilder, plan: Plan) -> Plan:
+def _answer(event: IssueCommentEvent, builder: PlanBuilder, plan: Plan, language: Language) -> Plan:
     """Add the one reply of the comment."""
     reply = Reply(
         repo_id=event.repo.id,
@@ -204,5 +213,6 @@ def _answer(event: IssueCommentEvent, builder: PlanBuilder, plan: Plan) -> Plan:
         head="\n\n".join(dict.fromkeys(builder.said)),
         run_ids=tuple(dict.fromkeys(builder.run_ids)),
         receipt_missing=builder.receipt_missing,
+        language=language,
     )
     return replace(plan, repo=event.repo, replies=(reply,))

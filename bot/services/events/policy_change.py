@@ -48,6 +48,7 @@ class PolicyChanges(Service):
             redact=await self._redacted(policy, new, pull.author),
             by=pull.author.id,
             unprotected=in_force.unprotected if isinstance(in_force, PolicyAt) else "",
+            language=in_force.language,
         )
 
     async def _redacted(

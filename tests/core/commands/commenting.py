@@ -50,7 +50,7 @@ HEAD = Head(REPO, 5, SHA, account("ann"), at(-60))
 
 def read(text: str) -> Command:
     """Return the only command of a comment."""
-    (found,) = parse(MESSAGES, text)
+    (found,) = parse(text)
     return found
 
 
@@ -65,7 +65,7 @@ def offered(text: str) -> list[str]:
     """Return the commands that a text offers to type; each has to be one."""
     lines = [line for line in re.findall(rf"`({COMMAND}[^`]*)`", text) if line not in _USAGES]
     for line in lines:
-        (command,) = parse(MESSAGES, line)
+        (command,) = parse(line)
         assert not isinstance(command, Mistake), command.text
     return lines
 

@@ -8,15 +8,16 @@ from bot.core.commands.parser import MAX_COMMANDS, command_lines, parse
 from bot.core.commands.run import RunCommand
 from bot.core.commands.status import StatusCommand
 from bot.core.commands.verb import Mistake, TypedLine
+from bot.core.messages import quote
 from bot.core.planning.plan_builder import PlanBuilder
-from tests.core.commands.commenting import COMMAND, MESSAGES, commented
+from tests.core.commands.commenting import COMMAND, commented
 
 N = COMMAND
 SHA = "0123456789ab"
 
 
 def test_a_command_is_a_line_among_others() -> None:
-    assert parse(MESSAGES, f"请看一下\r\n{N}\r\n谢谢") == (RunCommand(TypedLine(N)),)
+    assert parse(f"请看一下\r\n{N}\r\n谢谢") == (RunCommand(TypedLine(N)),)
 
 
 def test_only_the_lines_of_commands_are_kept_of_a_comment() -> None:
@@ -25,15 +26,15 @@ def test_only_the_lines_of_commands_are_kept_of_a_comment() -> None:
 
 @pytest.mark.parametrize("verb", ["run", "rerun", "approve"])
 def test_a_command_says_which_commit_it_names(verb: str) -> None:
-    named, of_the_head = parse(MESSAGES, f"{N} {verb} --sha {SHA}\n{N} {verb}")
+    named, of_the_head = parse(f"{N} {verb} --sha {SHA}\n{N} {verb}")
     assert (named.sha, of_the_head.sha) == (SHA, None)
-    (status,) = parse(MESSAGES, f"{N} status")
+    (status,) = parse(f"{N} status")
     assert status.sha is None
 
 
 def test_a_mistake_is_refused_when_it_is_carried_out() -> None:
     builder = PlanBuilder()
-    Mistake(TypedLine("line"), "what is wrong").carry_out(commented(), builder)
+    Mistake(TypedLine("line"), quote("what is wrong")).carry_out(commented(), builder)
     assert (builder.refusals, builder.said) == (1, ["what is wrong"])
 
 
@@ -55,7 +56,7 @@ def test_a_mistake_is_refused_when_it_is_carried_out() -> None:
     ],
 )
 def test_a_mistake_is_answered_and_starts_nothing(text: str, told: str) -> None:
-    (found,) = parse(MESSAGES, text)
+    (found,) = parse(text)
     assert isinstance(found, Mistake)
     assert told in found.text
     assert "nothing was started." in found.text.lower()
@@ -105,7 +106,7 @@ def test_a_mistake_is_answered_and_starts_nothing(text: str, told: str) -> None:
     ],
 )
 def test_what_markdown_shows_as_something_else_is_no_command(text: str) -> None:
-    assert parse(MESSAGES, text) == ()
+    assert parse(text) == ()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_what_markdown_shows_as_something_else_is_no_command(text: str) -> None:
 )
 @pytest.mark.parametrize("name", [N, "/Ascend-E2E"])
 def test_blanks_and_what_no_eye_sees_may_stand_before_a_command(before: str, name: str) -> None:
-    assert parse(MESSAGES, f"{before}{name} Status") == (StatusCommand(TypedLine(f"{N} Status")),)
+    assert parse(f"{before}{name} Status") == (StatusCommand(TypedLine(f"{N} Status")),)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_blanks_and_what_no_eye_sees_may_stand_before_a_command(before: str, nam
     ],
 )
 def test_chinese_punctuation_is_no_part_of_a_word(text: str, words: tuple[str, ...]) -> None:
-    (found,) = parse(MESSAGES, f"{text}，--sha={SHA}；")
+    (found,) = parse(f"{text}，--sha={SHA}；")
     assert isinstance(found, RunCommand)
     assert (found.words, found.sha) == (words, SHA)
     assert found.line == " ".join((N, *words, f"--sha={SHA}"))
@@ -147,17 +148,17 @@ def test_chinese_punctuation_is_no_part_of_a_word(text: str, words: tuple[str, .
     ],
 )
 def test_a_command_after_a_block_that_has_ended_counts(before: str) -> None:
-    assert parse(MESSAGES, f"{before}{N}") == (RunCommand(TypedLine(N)),)
+    assert parse(f"{before}{N}") == (RunCommand(TypedLine(N)),)
 
 
 def test_a_mistake_stops_its_line_alone() -> None:
-    bad, good = parse(MESSAGES, f"{N} staus\n{N} status")
+    bad, good = parse(f"{N} staus\n{N} status")
     assert isinstance(bad, Mistake)
     assert good == StatusCommand(TypedLine(f"{N} status"))
 
 
 def test_a_comment_holds_ten_commands_at_most() -> None:
-    found = parse(MESSAGES, f"{N}\n" * 20)
+    found = parse(f"{N}\n" * 20)
     assert len(found) == MAX_COMMANDS + 1
     assert isinstance(found[-1], Mistake)
 
@@ -167,6 +168,6 @@ def test_a_comment_holds_ten_commands_at_most() -> None:
     | st.lists(st.sampled_from([N, " ", "`", "\n", "x", "--sha", "<"])).map("".join)
 )
 def test_no_text_breaks_the_parser_or_its_answers(text: str) -> None:
-    for item in parse(MESSAGES, f"{text}\n\n{N} {text}"):
+    for item in parse(f"{text}\n\n{N} {text}"):
         if isinstance(item, Mistake):
             assert "\n" not in item.text

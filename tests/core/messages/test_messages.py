@@ -2,19 +2,24 @@
 
 import copy
 import json
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import get_args
 
 import pytest
+import yaml
 
 from bot.core.commands.verbs import VERBS
+from bot.core.digest import hints
 from bot.core.digest.result import Unread
 from bot.core.digest.signatures import ClassName
 from bot.core.explain.explaining import Starts
 from bot.core.messages import NOTHING, TABLES, Field, Message, Messages, from_plain, quote, to_plain
 from bot.core.messages import words as english
 from bot.core.messages.en import EN
+from bot.core.messages.message import HAN
+from bot.core.messages.zh import SIGNS, ZH
 from bot.core.model.runs import Outcome, State
 from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.policy import changes
@@ -22,7 +27,7 @@ from bot.core.policy.levels import Level
 from bot.core.report.open_suites import Phase
 from bot.core.report.standing import GateReason
 from bot.ports.sandbox import StoppedBy
-from tests.core.messages.uses import Use, placeholders, uses, words
+from tests.core.messages.uses import ROOT, Use, placeholders, uses, words
 
 NOW = datetime(2026, 8, 22, 15, 2, tzinfo=UTC)
 
@@ -108,6 +113,14 @@ def test_counts_and_cases() -> None:
     assert english.count(2, "retry is", "retries are") == "2 retries are"
     assert english.capital("") == ""
     assert english.capital("it ends") == "It ends"
+    assert english.capital("rank 3 失败") == "rank 3 失败"
+    assert [english.stop(text) for text in ("", "it ends", "已结束")] == [
+        "",
+        "it ends.",
+        "已结束。",
+    ]
+    assert english.sentences("A.", "", "B.") == "A. B."
+    assert english.sentences("甲。", "乙。") == "甲。乙。"
     assert english.lower("The RayJob") == "the RayJob"
     assert english.lower("RayJob") == "RayJob"
 
@@ -215,7 +228,7 @@ def _sample(text: str, name: str) -> Field:
 @pytest.mark.parametrize("language", TABLES)
 def test_a_language_has_the_placeholders_of_english(language: str) -> None:
     table = TABLES[language]
-    assert table.keys() <= EN.keys()
+    assert table.keys() == EN.keys()
     assert [key for key in table if placeholders(table[key]) != placeholders(EN[key])] == []
 
 
@@ -248,3 +261,73 @@ def test_a_message_is_kept_by_its_key_and_fields() -> None:
 def test_words_from_outside_are_a_message_once() -> None:
     assert quote("x").key == "quote"
     assert quote(NOTHING) is NOTHING
+
+
+@pytest.mark.parametrize(
+    ("key", "fields", "said"),
+    [
+        ("gate_failed_one", {"suite": "npu-unit"}, "npu-unit 失败"),
+        ("gate_failed_one", {"suite": "夜间"}, "夜间失败"),
+        ("row_why", {"state": "失败", "why": "exit 1"}, "失败：exit 1"),
+        ("cost_short", {"npus": "8 卡", "hours": "1"}, "8 卡，最多 1 NPU 卡时"),
+        ("wrong_kind", {"kind": "列表", "found": "`a`"}, "应为列表，而不是 `a`"),
+        ("policy_holds", {"policy": "`x`"}, "合入之前，`x` 对所有 PR 生效，包括这个 PR。"),
+        ("line_rayjob", {"job": "训练"}, "RayJob `训练`"),
+    ],
+)
+def test_chinese_and_other_letters_have_a_space_between_them(
+    key: str, fields: dict[str, Field], said: str
+) -> None:
+    assert Messages("zh")(key, **fields) == said
+
+
+def test_chinese_has_units_order_and_lists_of_its_own() -> None:
+    say = Messages("zh").render
+    assert say(english.duration(4_359)) == "1 小时 12 分钟"
+    assert say(english.clock(NOW.replace(day=3), NOW)) == "8 月 3 日 15:02"
+    assert say(english.clock(NOW.replace(year=2025), NOW, seconds=True)) == "2025-08-22 15:02:00"
+    assert say(english.ordinal(2)) == "第 2"
+    assert say(english.listing(["a", "b", "c"])) == "a、b 和 c"
+    assert say(english.listing(["a", "b", "c", "d"], 2)) == "a、b，另有 2 项"
+    assert Messages("zh")("count_suite", n=1) == "1 个套件"
+
+
+def _signs() -> set[str]:
+    path = ROOT.parent / "config" / "signatures.yml"
+    book = yaml.safe_load(path.read_text())["signatures"]
+    return {entry[name] for entry in book for name in ("title", "hint") if entry.get(name)}
+
+
+def _own_hints() -> set[str]:
+    found = (*hints._HINTS.values(), *hints._SIGNALS.values(), *hints._CODES.values())
+    return {*found, hints._IN_REPOSITORY, hints._COMPARED}
+
+
+def test_every_title_and_hint_of_a_failure_is_said_in_chinese() -> None:
+    own = {"Nothing in this log failed", "No cause found"}
+    assert SIGNS.keys() == _signs() | _own_hints() | own
+
+
+def test_a_failure_is_told_in_the_readers_language_with_its_cause_first() -> None:
+    say, placed = Messages("zh").render, "RuntimeError in a/b.py:7: NPU out of memory"
+    assert say("NPU out of memory") == say(quote("NPU out of memory")) == "NPU 显存不足"
+    assert say(placed) == "NPU 显存不足（RuntimeError，a/b.py:7）"
+    assert say("KeyError in a.py:7: 'x'") == "'x'（KeyError，a.py:7）"
+    assert Messages("en").render(placed) == placed
+
+
+ENGLISH = re.compile(r"(?:[A-Za-z]{2,}[ ,]+){3,}")
+
+
+def test_no_english_sentence_is_left_in_chinese() -> None:
+    table = {key: re.sub(r"`[^`]*`", "", text) for key, text in ZH.items()}
+    assert {key: text for key, text in table.items() if ENGLISH.search(text)} == {}
+    wide = re.compile(f"{HAN.pattern}[,;:!?]|{HAN.pattern} {HAN.pattern}")
+    assert {key: text for key, text in table.items() if wide.search(text)} == {}
+
+
+def test_buttons_fit_in_every_language() -> None:
+    for messages in map(Messages, TABLES):
+        for name in BUTTONS:
+            assert len(messages(f"button_{name}")) <= 20
+            assert len(messages(f"button_{name}_why")) <= 40

@@ -9,7 +9,7 @@ from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import Cost, StoredSelection
 from bot.core.model.views import GateView
-from bot.core.policy.models import Mode, Tier
+from bot.core.policy.models import Language, Mode, Tier
 from bot.core.report.gate import gate_check
 from bot.core.report.standing import GateState, gate_state
 from tests.core import views as s
@@ -226,3 +226,9 @@ def test_hundreds_of_suites_fit(trusted: bool) -> None:
     check = gate_check(s.gate(many(trusted)), s.CTX, s.NOW)
     assert len(check.summary.encode()) <= 65_535
     assert " more." in check.summary
+
+
+def test_a_gate_speaks_the_language_of_the_first_policy_that_judged_the_commit() -> None:
+    said = s.selection(language=Language.ZH)
+    assert s.gate(ONE, said).language is Language.ZH
+    assert s.gate(ONE).language is None

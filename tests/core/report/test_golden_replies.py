@@ -80,6 +80,16 @@ class Heard(Messages):
         self.keys.add(key)
         return super().__call__(key, **fields)
 
+    def render(self, text: str) -> str:
+        self._hear(text)
+        return super().render(text)
+
+    def _hear(self, text: Field) -> None:
+        if isinstance(text, Message):
+            self.keys.add(text.key)
+            for field in text.fields.values():
+                self._hear(field)
+
 
 @dataclass(frozen=True)
 class Scene:
@@ -94,7 +104,7 @@ class Scene:
             self.context, messages=messages, starts=Starter(messages, lambda: "new-1")
         )
         builder = PlanBuilder()
-        for command in parse(messages, f"{COMMAND} {self.typed}".strip()):
+        for command in parse(f"{COMMAND} {self.typed}".strip()):
             command.carry_out(context, builder)
         lines = self.typed.replace(f"\n{COMMAND}", f"\n> {COMMAND}")
         asked = f"> {COMMAND} {lines}".rstrip()

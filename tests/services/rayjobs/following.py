@@ -114,7 +114,6 @@ class World:
             worker=Worker(owner, Metrics(), strict=True),
             new_id=lambda: ulid(self.clock.now()),
             policies=unasked,
-            messages=unasked,
             long_lists=unasked,
             strangers=unasked,
         )

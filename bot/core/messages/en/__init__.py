@@ -7,5 +7,6 @@ from bot.core.messages.en.policy import POLICY
 from bot.core.messages.en.reasons import REASONS
 from bot.core.messages.en.replies import REPLIES
 from bot.core.messages.en.reports import REPORTS
+from bot.core.messages.en.words import WORDS
 
-EN = {**REPORTS, **REPLIES, **REASONS, **POLICY}
+EN = {**WORDS, **REPORTS, **REPLIES, **REASONS, **POLICY}

@@ -15,7 +15,8 @@ REPLIES = {
     "refuse_cancel_moved": "The head moved from {old} to {new} after your comment was written. The "
     "runs of the new one go on. To stop them, write {command} again.",
     "refuse_suite": "No suite {suite}. {guess}Nothing was started.",
-    "nothing_started": "Nothing was started.",
+    "mistake_shown": "{mistake} Nothing was started.",
+    "mistake_help": "{mistake} Nothing was started. {command} lists the commands.",
     "mistake_many": "A comment can hold at most {limit} commands. Those after the first {limit} "
     "were ignored: write them in another comment.",
     "mistake_long": "A command can have at most {limit:,} characters. This one has more, so "
@@ -33,7 +34,7 @@ REPLIES = {
     "mistake_setting": "`--set` needs KEY=VALUE, and {value} is not that.",
     "mistake_sha": "{sha} is not a commit: at least {least} hex digits are needed.",
     "mistake_extra": "{word} is one word too many. Usage: {usage}.",
-    "see_help": "{command} lists the commands.",
+    "usage_line": "- {usage}: {what}",
     "help_run": "start suites; without a name, the standard suites that the changed files select",
     "help_rerun": "run suites again; without a name, all that are not green",
     "help_cancel": "stop suites; without a name, all of this pull request",

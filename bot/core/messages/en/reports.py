@@ -3,6 +3,7 @@
 REPORTS = {
     "nothing": "",
     "quote": "{text}",
+    "sign_placed": "{name} in {place}: {detail}",
     # -- a suite's title -----------------------------------------------------------------------
     "queued": "Queued",
     "queued_place": "Queued: {ordinal} for {resource}",

@@ -20,7 +20,7 @@ firings repo_id:big* name:text* at:big* state:text sha:text note:text
 heads repo_id:big* number:big* sha:text* pusher:text pusher_id:big seen_at:big since:big?
 listed_logins repo_id:big* ref:text* login:text* account_id:big
 pauses resource:text* by:text reason:text until:big? at:big
-policies repo_id:big* ref:text* blob_sha:text text:text? read_at:big
+policies repo_id:big* ref:text* blob_sha:text text:text? read_at:big language:text=en
 polls name:text* next_at:big
 probes id:text* filler:bytes
 pulls repo_id:big* number:big* head_sha:text head_repo_id:big? base_ref:text author:text
@@ -30,7 +30,7 @@ pushes repo_id:big* sha:text* branch:text* by:text by_id:big at:big
 queue_changes seq:counter* repo_id:big run_id:text mark:text
 queue_locks repo_id:big*
 replies comment_id:big* repo_id:big number:big head:text made_at:big receipt_missing:bool=false
-  REPORT
+  language:text=en REPORT
 repos id:big* owner:text name:text default_branch:text installation_id:big? active:bool
 runs id:text* repo_id:big sha:text suite:text essence:text attempt:int snapshot:text
   created_at:big state:text outcome:text? why:text cause:text= origin:text number:big?
