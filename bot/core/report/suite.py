@@ -41,7 +41,8 @@ def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
     end = _ending(view)
     bad = end if end and end.outcome in _BAD else None
     if end is None:
-        title = state_title(writer, run, pace(view.rayjobs), now)
+        told = state_title(writer, run, pace(view.rayjobs), now)
+        title = writer.fit_title(told, TITLE_CHARS)
     else:
         title = outcome_title(writer, end)
     return CheckWrite(
@@ -50,7 +51,7 @@ def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
         external_id=ctx.external_id or run.id,
         status=_status(run.state),
         conclusion=_CONCLUSIONS[end.outcome] if end else None,
-        title=writer.fit_title(title, TITLE_CHARS),
+        title=title,
         summary=_summary(writer, view, end, title, now),
         text=compose(failure_text(writer, view, bad), TEXT_BYTES) if bad else "",
         details_url=address(writer.page(run) or run.actions_url),

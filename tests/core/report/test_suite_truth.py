@@ -192,6 +192,13 @@ def test_times_of_one_minute_are_told_with_seconds() -> None:
     assert "14:20 asked GitHub to cancel" in alone
 
 
+def test_a_reason_that_a_title_cuts_is_whole_in_the_summary() -> None:
+    why = Message("submitter_refuses", since=s.at("14:41"), why="answered 401")
+    check = suite_check(s.suite(s.run(why=why)), s.CTX, s.NOW)
+    assert check.title.endswith("…")
+    assert "SUBMITTER&#95;TOKEN" in check.summary or "SUBMITTER_TOKEN" in check.summary
+
+
 LONG = "显存不足-" * 40
 LONGEST = Digest(
     root_cause_line=7,
