@@ -43,7 +43,9 @@ async def test_comments_of_a_stranger_without_end_cost_nothing_and_are_told_once
     pull = world.github.people.open_pull("stranger", {"docs/a.md": "1"}, NewPull(fork=True))
     await stands(world)
     await storm(world, pull, *["stranger"] * 5)
-    told = [text for text in world.github.comments(pull) if "asked for much here lately" in text]
+    told = [
+        text for text in world.github.comments(pull) if "gave many commands here lately" in text
+    ]
     assert len(told) == 1
     assert await storm(world, pull, *["stranger"] * 20) == 0
     assert "Nothing has run" in await say(world, pull, "writer", "/ascend-e2e status")
