@@ -21,6 +21,8 @@ from typing import Any, cast
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from bot.deadlines import Deadlines
+
 HEAD_S = 10.0  # GitHub gives a webhook up after 10 s
 BODY_S = 10.0
 KEEP_S = 75.0  # an idle connection; longer than proxies keep theirs
@@ -81,7 +83,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, door: "Door", inner: asyncio.Protocol) -> None:
         self._door = door
         self._inner = inner
-        self._timer: asyncio.TimerHandle | None = None
+        self._is_timed = False
         self.transport: asyncio.Transport | None = None
         self.peer = ""
         self.is_serving = False  # a handler runs
@@ -110,7 +112,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Hand bytes on; the first ones of a request start its time."""
-        if not self.is_serving and self._timer is None:
+        if not self.is_serving and not self._is_timed:
             self.expect_head()
         self.last = (self.last + data[-4:])[-4:]
         self._inner.data_received(data)
@@ -129,14 +131,13 @@ class Connection(asyncio.Protocol):
 
     def expect_head(self) -> None:
         """Close the connection unless a whole head comes in time."""
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self._door.limits.head_s, self.close)
+        self._is_timed = True
+        self._door.heads.start(self.close)
 
     def stop_timer(self) -> None:
         """Let the connection take its time."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._is_timed = False
+        self._door.heads.stop(self.close)
 
     def close(self) -> None:
         """Close it at once, whatever it does."""
@@ -154,6 +155,7 @@ class Door:
 
     def __init__(self, limits: DoorLimits, say: Say) -> None:
         self.limits = limits
+        self.heads = Deadlines(limits.head_s)
         self._say = Sparing(say)
         self._say_exhausted = Sparing(say)
         self._say_malformed = Sparing(say)
@@ -237,13 +239,26 @@ class Door:
 
     async def read(
         self, request: web.Request, most: int, each: Callable[[bytes], object] = len
-    ) -> bytearray:
+    ) -> bytes:
         """Read a body of at most so many bytes, and call `each` with its pieces.
 
         Raise `RefusedBody`: 413 too large, 408 too slow, 503 too many at once, 400 broken.
         """
         if (request.content_length or 0) > most:
             raise RefusedBody(413, f"the body is larger than {most} bytes")
+        content = request.content
+        if not content.is_eof():
+            return await self._read_slowly(request, most, each)
+        if content.total_bytes > most:
+            raise RefusedBody(413, f"the body is larger than {most} bytes")
+        self._hold(request, content.total_bytes)
+        body = content.read_nowait()  # it came with its head, as most do
+        each(body)
+        return body
+
+    async def _read_slowly(
+        self, request: web.Request, most: int, each: Callable[[bytes], object]
+    ) -> bytes:
         body = bytearray()
         is_whole = False
         try:
@@ -262,7 +277,7 @@ class Door:
         finally:
             if not is_whole:
                 body.clear()  # the error's traceback keeps this frame until the next collection
-        return body
+        return bytes(body)
 
     def _hold(self, request: web.Request, size: int) -> None:
         """Account for a body that takes so much memory; the one that takes longest gives way."""

@@ -119,7 +119,9 @@ _QUICK = frozenset({"click", "bot.cli", "bot.core", "bot.resources", "bot.settin
 LAYERS = {
     "bot.core": _CORE,
     "bot.ports": Layer(bot=_bot("core", "ports"), stdlib=CALM),
-    "bot.store": Layer(bot=_bot("core", "ports", "store", "telemetry"), third_party=ANY),
+    "bot.store": Layer(
+        bot=_bot("core", "deadlines", "ports", "store", "telemetry"), third_party=ANY
+    ),
     "bot.services": Layer(
         bot=_bot("core", "ports", "services", "store", "telemetry"),
         not_stdlib=REACHING,
@@ -143,7 +145,8 @@ LAYERS = {
     ),
     "bot.telemetry": Layer(third_party=frozenset({"structlog", "prometheus_client"})),
     "bot.resources": Layer(),
-    "bot.door": Layer(third_party=frozenset({"aiohttp"})),
+    "bot.deadlines": Layer(),
+    "bot.door": Layer(bot=_bot("deadlines"), third_party=frozenset({"aiohttp"})),
     "bot.app": Layer(bot=_ANY_BOT, not_bot=_bot("cli"), third_party=ANY),
     "bot.cli": Layer(bot=_ANY_BOT, third_party=ANY, environment=True),
     "bot.__main__": Layer(bot=_bot("cli")),

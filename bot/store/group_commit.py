@@ -8,6 +8,7 @@ from typing import Any
 import structlog
 from sqlalchemy.sql.dml import ReturningInsert
 
+from bot.deadlines import Deadlines
 from bot.ports.errors import Transient
 from bot.store.database import Database, DbConnection, Insert, insert
 from bot.store.sqlite import SqliteConnection
@@ -20,6 +21,7 @@ _BATCH = 500
 # Senders that were told together send again within milliseconds. Their next deliveries share one
 # transaction if it waits for them, instead of a small one beside a large one each time.
 _GATHER_S = 0.004
+_PATIENCE_S = 8.0  # GitHub gives a webhook up after 10 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +29,46 @@ class _Waiting:
     row: dict[str, Any]
     told: asyncio.Future[bool]
 
+    def give_up(self) -> None:
+        """Tell that it takes too long; the row may still be stored."""
+        self.fail(TimeoutError("the database takes too long"))
+
+    def fail(self, error: Exception) -> None:
+        """Tell why the row is not stored."""
+        if not self.told.done():
+            self.told.set_exception(error)
+
 
 class GroupCommit:
     """Inserts all that wait at one moment in one transaction, then tells each."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(
+        self, db: Database, *, gather_s: float = _GATHER_S, patience_s: float = _PATIENCE_S
+    ) -> None:
         self._db = db
+        self._gather_s = gather_s
         self._waiting: list[_Waiting] = []
-        self._is_crowded = False  # the last transaction held more than one
+        self._deadlines = Deadlines(patience_s)
+        self._expected = 1  # who has just been told, and who waited meanwhile
+        self._all_came = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def add(self, row: dict[str, Any]) -> bool:
-        """Store a row; return after its commit whether its guid was new."""
-        told: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(row, told))
+        """Store a row; return after its commit whether its guid was new.
+
+        Raise ``TimeoutError`` if that takes too long; the row may be stored later.
+        """
+        waiting = _Waiting(row, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        if len(self._waiting) >= self._expected:
+            self._all_came.set()
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._drain(), name="group-commit")
-        return await told
+        self._deadlines.start(waiting.give_up)
+        try:
+            return await waiting.told
+        finally:
+            self._deadlines.stop(waiting.give_up)
 
     async def close(self) -> None:
         """Store the deliveries that wait."""
@@ -52,20 +77,31 @@ class GroupCommit:
 
     async def _drain(self) -> None:
         while self._waiting:
-            if self._is_crowded:
-                await asyncio.sleep(_GATHER_S)
+            if len(self._waiting) < self._expected:
+                await self._gather()
             batch, self._waiting = self._waiting[:_BATCH], self._waiting[_BATCH:]
-            self._is_crowded = len(batch) > 1
-            try:
-                await self._store(batch)
-            except Transient as error:
-                _fail(batch, error)
-            except Exception as error:
-                if len(batch) == 1:
-                    _fail(batch, error)
-                    continue
-                log.exception("delivery_batch_failed", deliveries=len(batch))
-                await self._one_by_one(batch)
+            await self._store_or_fail(batch)
+            self._expected = min(len(batch) + len(self._waiting), _BATCH)
+
+    async def _gather(self) -> None:
+        """Wait until all came that are expected, at most a moment."""
+        self._all_came.clear()
+        timer = asyncio.get_running_loop().call_later(self._gather_s, self._all_came.set)
+        await self._all_came.wait()
+        timer.cancel()
+
+    async def _store_or_fail(self, batch: list[_Waiting]) -> None:
+        try:
+            await self._store(batch)
+        except Transient as error:
+            for waiting in batch:
+                waiting.fail(error)
+        except Exception as error:
+            if len(batch) == 1:
+                batch[0].fail(error)
+                return
+            log.exception("delivery_batch_failed", deliveries=len(batch))
+            await self._one_by_one(batch)
 
     async def _one_by_one(self, batch: list[_Waiting]) -> None:
         """Store row by row, so that a bad row fails alone."""
@@ -73,7 +109,7 @@ class GroupCommit:
             try:
                 await self._store([waiting])
             except Exception as error:  # noqa: BLE001  handed to the one who waits for this row
-                _fail([waiting], error)
+                waiting.fail(error)
 
     async def _store(self, batch: list[_Waiting]) -> None:
         rows = [waiting.row for waiting in batch]
@@ -104,9 +140,3 @@ def _put(query: Insert) -> Insert:
 @cache
 def _put_returning(query: Insert) -> ReturningInsert[Any]:
     return _put(query).returning(deliveries.c.guid)
-
-
-def _fail(batch: list[_Waiting], error: Exception) -> None:
-    for waiting in batch:
-        if not waiting.told.done():
-            waiting.told.set_exception(error)

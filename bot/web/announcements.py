@@ -66,7 +66,7 @@ def _response(answer: Accepted | Denial) -> web.Response:
     return web.json_response({"result": result}, status=202 if answer.new else 200)
 
 
-def _job_id(body: bytearray) -> str | None:
+def _job_id(body: bytes) -> str | None:
     try:
         job_id = msgspec.json.decode(body, type=_Body).job_id
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

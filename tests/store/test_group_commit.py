@@ -2,12 +2,17 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.ports.errors import Transient
 from bot.ports.wake import Topic
 from bot.store import Store
+from bot.store.database import Database, Work
+from bot.store.deliveries import _row
+from bot.store.group_commit import GroupCommit
 from tests.conftest import StoreFactory
 from tests.store.building import NOW, delivery
 from tests.store.recording_wake import RecordingWake
@@ -39,6 +44,37 @@ async def test_handlers_that_were_told_together_come_together_again(store: Store
     assert store.transactions - before <= 9
 
 
+async def test_a_group_waits_no_longer_than_until_all_of_the_last_one_came(store: Store) -> None:
+    group = GroupCommit(store._db, gather_s=3600)
+    for n in range(3):
+        rows = [_row(delivery(f"g{n}-{sender}"), None) for sender in range(8)]
+        assert all(await asyncio.gather(*map(group.add, rows)))
+
+
+async def test_a_group_does_not_wait_for_a_sender_that_went_away(store: Store) -> None:
+    group = GroupCommit(store._db, gather_s=0)
+    await asyncio.gather(*(group.add(_row(delivery(f"g{n}"), None)) for n in range(2)))
+    assert await group.add(_row(delivery("last"), None))
+
+
+async def test_a_handler_is_told_when_the_database_takes_too_long(store: Store) -> None:
+    group = GroupCommit(store._db, patience_s=0)
+    blocked = asyncio.Event()
+
+    async def write(work: Work[Any]) -> Any:
+        await blocked.wait()
+        return await Database.write(store._db, work)
+
+    store._db.write = write  # type: ignore[method-assign]
+    rows = [_row(delivery(f"g{n}"), None) for n in range(2)]
+    told = await asyncio.gather(*map(group.add, rows), return_exceptions=True)
+    assert [str(error) for error in told] == ["the database takes too long"] * 2
+    blocked.set()
+    await group.close()
+    known = await store.deliveries.known_guids(("g0", "g1"))
+    assert known == {"g0", "g1"}, "sent again, they change nothing"
+
+
 async def test_more_than_a_batch_is_stored_whole(store: Store) -> None:
     many = [delivery(f"g{n}", subject=str(n)) for n in range(1201)]
     assert all(await asyncio.gather(*map(store.deliveries.put, many)))
@@ -55,7 +91,9 @@ async def test_a_bad_row_fails_only_its_own_handler(store: Store) -> None:
     rows = [delivery(f"g{n}") for n in range(10)]
     rows[3] = replace(rows[3], repo_id=TOO_BIG)
     rows[7] = replace(rows[7], event=None)  # type: ignore[arg-type]
-    told = await asyncio.gather(*map(store.deliveries.put, rows), return_exceptions=True)
+    with capture_logs() as said:
+        told = await asyncio.gather(*map(store.deliveries.put, rows), return_exceptions=True)
+    assert [line["event"] for line in said] == ["delivery_batch_failed"]
     failed = [n for n, answer in enumerate(told) if isinstance(answer, Exception)]
     assert failed == [3, 7]
     assert not isinstance(told[7], Transient)  # it would be sent again, for ever

@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.ports.wake import Topic
+from bot.store.database import Database, Work
+from bot.store.group_commit import GroupCommit
 from bot.telemetry import Metrics
 from bot.web.hooks import MAX_BODY, Hooks
 from tests.web.server import SECRETS, WebServer, named, signed
@@ -251,6 +253,23 @@ async def test_a_client_that_hangs_up_leaves_no_traceback(
     await writer.wait_closed()
     assert (await server.deliver("push", PUSH)).status == 202
     assert [record for record in caplog.records if record.exc_info] == []
+
+
+async def test_a_database_that_takes_too_long_is_told_before_github_gives_up(
+    server: WebServer,
+) -> None:
+    db, blocked = server.parts.store._db, asyncio.Event()
+
+    async def write(work: Work[Any]) -> Any:
+        await blocked.wait()
+        return await Database.write(db, work)
+
+    db.write = write  # type: ignore[method-assign]
+    server.parts.store.deliveries._group = GroupCommit(db, patience_s=0)
+    answer = await server.deliver("push", PUSH)
+    blocked.set()
+    assert answer.status == 503
+    assert answer.data["error"] == "the database takes too long: send it again"
 
 
 async def test_a_slow_body_holds_up_nobody_else(server: WebServer) -> None:

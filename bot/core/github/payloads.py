@@ -3,9 +3,11 @@
 Sources: GitHub's webhook documentation; the traps are named where they are met.
 """
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any, TypeGuard, TypeVar
 
 from bot.core.github import events as e
@@ -15,6 +17,8 @@ from bot.core.model.people import Account
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.model.workflow_runs import WorkflowRun
+
+_COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 
 Payload = dict[str, Any]
 Action = TypeVar("Action", bound=StrEnum)
@@ -47,11 +51,17 @@ def parse(name: str, payload: Payload, app_id: int | None) -> Event | Ignored | 
 def _at(payload: Payload, path: str) -> Any:
     """Return what lies at a dotted path; a missing or null step on the way is an error."""
     value: Any = payload
-    for step in path.split("."):
-        if not isinstance(value, dict) or step not in value:
-            raise _WrongShapeError(f"{path} is missing")
-        value = value[step]
+    try:
+        for step in _steps(path):
+            value = value[step]
+    except (KeyError, TypeError):  # of a dict; of what is none
+        raise _WrongShapeError(f"{path} is missing") from None
     return value
+
+
+@cache
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
 
 
 def _text(payload: Payload, path: str) -> str:
@@ -78,8 +88,11 @@ def _number(payload: Payload, path: str) -> int:
 def _maybe(payload: Payload, path: str) -> Any:
     """Return what lies at a dotted path, None when any step is missing or null."""
     value: Any = payload
-    for step in path.split("."):
-        value = value.get(step) if isinstance(value, dict) else None
+    try:
+        for step in _steps(path):
+            value = value[step]
+    except (KeyError, TypeError):
+        return None
     return value
 
 
@@ -115,7 +128,7 @@ def _time(payload: Payload, path: str) -> datetime:
 
 def _sha(payload: Payload, path: str) -> Sha:
     value = _text(payload, path)
-    if len(value) not in {40, 64} or not set(value) <= set("0123456789abcdef"):
+    if not _COMMIT.fullmatch(value):
         raise _WrongShapeError(f"{path} is no commit")
     return Sha(value)
 
