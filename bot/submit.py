@@ -221,13 +221,13 @@ def post_job(config: Config) -> tuple[int, str]:
 
 def announce(config: Config, job_id: str) -> None:
     """Report the job's id to the bot, proven by an OIDC token; a failure is a warning."""
-    url = f"{config.bot_url}/api/v1/runs/{quote(config.run, safe='')}/rayjobs"
+    run = f"runs/{quote(config.run, safe='')}/" if config.run else ""  # else the token says which
+    url = f"{config.bot_url}/api/v1/{run}rayjobs"
     once = partial(call, "POST", url, partial(oidc_token, "ascend-ci"), body={"job_id": job_id})
-    if config.bot_url and config.run:
+    if config.bot_url:
         limit_s = min(ANNOUNCE_S, config.retry_s) * ("ACTIONS_ID_TOKEN_REQUEST_URL" in os.environ)
         status, text = insist(once, limit_s, 409, 500)
-        if not 200 <= status < 300:
-            warn(f"not announced to the bot: {text}")
+        warn(f"not announced to the bot: {text}") if not 200 <= status < 300 else None
 
 
 def delete_jobs(config: Config) -> None:

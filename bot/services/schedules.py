@@ -91,6 +91,9 @@ class ScheduleRunner(Service):
                 log = self._log.bind(repo=timed.repo.full_name)
                 log.warning("a policy could not be read for its schedules", why=str(error))
         for firing, runs in await self._store.schedules.open_firings():
+            skipped = firings.plan_skipped(firing, runs, now)
+            if skipped.drop_claimants:
+                await self._store.commit(audited(skipped, now, None), now, done=None)
             done = firings.finished(firing, runs)
             if done is not None:
                 await self._store.schedules.settle(done)

@@ -7,7 +7,13 @@ from datetime import timedelta
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.core.planning.schedule import Firing, FiringState, firing_source, latest_attempts
+from bot.core.planning.schedule import (
+    WAIT_FOR,
+    Firing,
+    FiringState,
+    firing_source,
+    latest_attempts,
+)
 from bot.sim.limits import Fault
 from tests.e2e.people import say
 from tests.e2e.world import POLICY, World
@@ -134,6 +140,21 @@ async def test_a_night_that_still_waits_gives_way_to_the_next_one_at_a_newer_hea
     assert world.check("nightly-grpo", new).status == "queued"
     assert world.check("unit", old).conclusion == "success"
     assert [run.inputs["sha"] for run in world.github.runs()] == [holder.head_sha, old, new]
+
+
+async def test_a_night_that_waits_for_a_day_is_skipped(world: World) -> None:
+    nowhere = NIGHTLY.replace("slots: 1", "slots: 0").replace("0 17 * * *", "0 17 * * 1,3,5")
+    sha = await policy(world, nowhere)
+    await at_hour(world)
+    while not await firings(world):
+        await at_hour(world)
+    await nightlies(world, WAIT_FOR.total_seconds() - 60)
+    assert world.check("nightly-grpo", sha).status == "queued"
+    await nightlies(world, 61)
+    await world.pass_time(10)
+    left = world.check("nightly-grpo", sha)
+    assert left.conclusion == "cancelled"
+    assert left.title == "Superseded: a run of the schedule a2 is skipped after 24 h in the queue"
 
 
 async def test_a_short_absence_is_caught_up_once_and_a_long_one_is_said(world: World) -> None:

@@ -114,5 +114,6 @@ async def bot() -> AsyncIterator[Bot]:
     app = web.Application()
     app.router.add_get("/token", token)
     app.router.add_post("/api/v1/runs/{run}/rayjobs", announced)
+    app.router.add_post("/api/v1/rayjobs", announced)
     async with TestServer(app) as server:
         yield Bot(str(server.make_url("")).rstrip("/"), codes, asked)

@@ -207,6 +207,14 @@ async def test_the_job_is_announced_with_an_oidc_token_again_after_409(
     assert (done.code, done.said) == (0, "")
 
 
+async def test_a_job_of_a_run_that_github_started_is_announced_without_an_id(
+    faulty: FaultySubmitter, bot: Bot
+) -> None:
+    done = await run(faulty.url, **{**bot.environ, "ASCEND_CI_RUN": ""})
+    assert bot.asked == [("/api/v1/rayjobs", "Bearer oidc", {"job_id": next(iter(faulty.jobs))})]
+    assert (done.code, done.said) == (0, "")
+
+
 @pytest.mark.parametrize("code", [403, 409])
 async def test_a_failed_announcement_is_a_warning(
     faulty: FaultySubmitter, bot: Bot, code: int

@@ -21,6 +21,7 @@ from bot.core.policy.models import Nightly
 from bot.core.policy.selection import nightly_suites
 
 CATCH_UP = timedelta(hours=2)  # a later firing starts nothing, and its note says so
+WAIT_FOR = timedelta(hours=24)  # what a firing still waits for then is skipped
 _ON_TIME = timedelta(minutes=5)  # not worth a word
 NO_ROOM_FOR = 500  # characters of a note that repeats what others said
 
@@ -196,6 +197,21 @@ def _given_up(
         for claimant in item.claimants
         if claimant.source.startswith(source_prefix(firing.name))
     )
+
+
+def plan_skipped(firing: Firing, runs: Iterable[RunClaimants], now: datetime) -> Plan:
+    """Give up what a firing waits for since a day."""
+    source = firing_source(firing.name, firing.at)
+    waiting = (
+        item.run.id
+        for item in runs
+        if item.run.state is State.QUEUED
+        if any(claimant.source == source for claimant in item.claimants)
+    )
+    if now - firing.at < WAIT_FOR:
+        return Plan()
+    why = Message("superseded_waited", name=firing.name)
+    return Plan(drop_claimants=tuple(DropClaimant(run_id, source, why) for run_id in waiting))
 
 
 def _reason(entry: Nightly, before: Run | None) -> Message:

@@ -15,7 +15,7 @@ from bot.core.model.ids import RunId, Sha
 from bot.core.model.runs import Claimant, Outcome, Rank, Run, State
 from bot.core.planning.attempts import AttemptMaker, PolicyAt
 from bot.core.planning.commits import Commit
-from bot.core.planning.plan import DropClaimant, RunClaimants
+from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.schedule import (
     CATCH_UP,
     Firing,
@@ -28,6 +28,7 @@ from bot.core.planning.schedule import (
     latest_attempts,
     next_time,
     plan_firing,
+    plan_skipped,
     refuse,
     schedule_change,
     too_far_ahead,
@@ -248,6 +249,18 @@ def test_what_still_waits_at_an_older_head_gives_way() -> None:
     plan = plan_firing(FIRING, a_commit(), ENTRY, NightRuns((), before), maker())
     why = f"the schedule a2 has started its next run, at {SHA[:7]}"
     assert plan.changes.drop_claimants == (DropClaimant(waits.run.id, night, quote(why)),)
+
+
+def test_a_firing_that_waits_for_a_day_gives_up_what_is_queued() -> None:
+    runs = (
+        at_head(attempt("n-one", 1, None, SOURCE, "pr:5"), SHA, state=State.QUEUED),
+        attempt("n-two", 1, None, SOURCE),  # it runs
+        at_head(attempt("other", 1, None, "pr:5"), SHA, state=State.QUEUED),
+    )
+    assert plan_skipped(FIRING, runs, AT + hours(23.9)) == Plan()
+    why = "a run of the schedule a2 is skipped after 24 h in the queue"
+    dropped = plan_skipped(FIRING, runs, AT + hours(24)).drop_claimants
+    assert dropped == (DropClaimant(runs[0].run.id, SOURCE, quote(why)),)
 
 
 def test_a_firing_that_starts_nothing_keeps_its_reasons() -> None:

@@ -117,6 +117,7 @@ REASONS = {
     "waits_dispatch": "GitHub has not taken the dispatch since {since:%H:%M}: {error}",
     "superseded_by": "superseded by {sha}",
     "superseded_night": "the schedule {name} has started its next run, at {sha}",
+    "superseded_waited": "a run of the schedule {name} is skipped after 24 h in the queue",
     "origin_retry": "attempt {attempt}: {why}",
     "submitter_down": "the submitter has been down since {since:%H:%M}: {why}",
     "submitter_refuses": "the submitter refuses the bot's token since {since:%H:%M} ({why}): set "
