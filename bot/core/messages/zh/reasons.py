@@ -115,6 +115,7 @@ REASONS = {
     "waits_dispatch": "GitHub 自 {since:%H:%M} 起未接受触发：{error}",
     "superseded_by": "已作废：被{sha}取代",
     "superseded_night": "已作废：{name}的下一次夜间运行在{sha}上",
+    "superseded_waited": "已作废：{name}的这次夜间运行排队超过 24 小时，已跳过",
     "origin_retry": "第 {attempt} 次运行：{why}",
     "submitter_down": "提交服务自 {since:%H:%M} 起不可用：{why}",
     "submitter_refuses": "提交服务自 {since:%H:%M} 起拒绝机器人的令牌（{why}）：请把机器人的 "
