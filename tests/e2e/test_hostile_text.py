@@ -141,6 +141,8 @@ async def test_errors_of_a_hostile_policy_do_nothing(world: World) -> None:
     await stands(world)
     assert "5 policy errors" in (world.gate(pull.head_sha).title or "")
     assert "everyone" in (world.gate(pull.head_sha).summary or "")
-    assert "on `main` has 5 errors" in await say(world, pull, "maintainer", "/ascend-e2e unit")
+    assert "on `main` has 5 errors, the first: line 2" in await say(
+        world, pull, "maintainer", "/ascend-e2e unit"
+    )
     assert assert_all_inert(world) == 2
     assert world.github.runs() == []

@@ -50,7 +50,7 @@ def broken_policy(messages: Messages, errors: tuple[Message, ...], ref: str) -> 
         "refuse_policy",
         path=path,
         ref=branch,
-        errors=messages("count_error", n=len(errors)),
+        n=len(errors),
         error=prose(messages.render(errors[0])),
     )
 

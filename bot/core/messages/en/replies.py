@@ -72,8 +72,8 @@ REPLIES = {
     "ignored: write them again in a minute.",
     "refuse_often": "People without triage permission gave many commands here lately, so this "
     "comment was ignored. Comment again in some minutes.",
-    "refuse_policy": "Nothing was started, because {path} on {ref} has {errors}. The first: "
-    "{error}.",
+    "refuse_policy": "Nothing was started, because {path} on {ref} has an error: {error} | "
+    "Nothing was started, because {path} on {ref} has {n} errors, the first: {error}",
     "refuse_no_policy": "Nothing was started, because {ref} has no {path}.",
     "refuse_set": "{key} may not be set to {value}, so {suite} was not started. Allowed: {may}.",
     "refuse_set_none": "No input of {suite} may be set, so it was not started. To allow it, add "

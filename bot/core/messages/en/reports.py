@@ -211,7 +211,7 @@ REPORTS = {
     "row_passed_at": "passed on {sha}, which has the same files",
     # -- the gate ------------------------------------------------------------------------------
     "gate_none": "No Ascend suite needed",
-    "gate_none_why": "{files}, none matches a suite's paths ({suites} looked at).",
+    "gate_none_why": "No suite's paths match ({files}, {suites} looked at).",
     "gate_none_optional": "{files}, and no selected suite is required.",
     "gate_explain": "{command} shows why.",
     "gate_unanswered_title": "Waiting for GitHub: it did not say what this change needs",

@@ -53,7 +53,7 @@ REPLIES = {
     "refuse_rate": "每人每分钟最多 {limit} 条命令，其余命令未处理：请一分钟后再写。",
     "refuse_often": "最近没有 triage 权限的成员在这里的请求过多，因此这条评论未处理。请几分钟后再"
     "评论。",
-    "refuse_policy": "没有启动任何套件：{ref}上的{path}有{errors}。第一处：{error}。",
+    "refuse_policy": "没有启动任何套件：{ref}上的{path}有{n}处错误，第一处：{error}",
     "refuse_set": "{suite}的{key}不能设为{value}：没有启动。可以设置：{may}。",
     "refuse_set_none": "{suite}没有可以设置的输入，{key}也不行：没有启动。",
     "refuse_set_open": "{suite}在这个提交上已有未结束的运行，输入不同。{todo}",
