@@ -48,7 +48,7 @@ from bot.services.runs.native import Natives
 from bot.services.runs.runner import RunReconciler
 from bot.services.runs.submitter_health import SubmitterHealth
 from bot.services.schedules import ScheduleRunner
-from bot.services.sweeper import Sweeper, SweeperOptions
+from bot.services.sweeper import Sweeper, SweeperOptions, WriteShares
 from bot.services.workers import Deps, LoopSpec, Worker, WorkerPool
 from bot.settings import Settings, pages_of
 from bot.store import Store, migrate
@@ -194,6 +194,7 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
         *(LoopSpec(f"reporter-{n}", reporter.step, Topic.REPORTER) for n in range(_REPORTERS)),
         LoopSpec("due", deps.wake_due, None),
         LoopSpec("sweeper", sweeper.step, None),
+        LoopSpec("shares", WriteShares(deps).step, None),
         LoopSpec("schedules", schedules.step, None),
         LoopSpec("grants", GrantsWatch(deps, parts.heard.lacks).step, None),
     ]

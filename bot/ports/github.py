@@ -186,8 +186,8 @@ class GitHub(Protocol):
     async def react(self, repo: Repo, comment_id: int, content: str) -> bool:
         """Add a reaction; False if GitHub does not take it now."""
 
-    def share(self, replicas: int) -> None:
-        """Pace writes as one of so many processes of the bot."""
+    def share(self, part: float) -> bool:
+        """Pace writes by this part of the whole; return True if some waited since the last call."""
 
     async def app_grants(self) -> Grants:
         """Return the permissions and events that the app asks for."""

@@ -22,7 +22,7 @@ from bot.services.runs.lists import RunLists
 from bot.services.runs.native import Natives
 from bot.services.workers import Deps, Service
 from bot.store.health import Health
-from bot.store.polls import living
+from bot.store.polls import LIVES_FOR, write_share
 from bot.telemetry import bound_context, get_log
 
 _AT_START = ("runs:", "natives:", "deliveries")  # polls that a process makes when it starts
@@ -40,6 +40,8 @@ _PLANNED_AT_ONCE = 4
 _NEXT_ONES = timedelta(seconds=2)
 _REFUSED_FOR = timedelta(minutes=10)
 _ANNOUNCE_EVERY = timedelta(seconds=20)  # for the others, who share the pace of writes
+_SEEN_AFTER = timedelta(seconds=20)  # each replica looks every few seconds
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _GAUGES_EVERY = timedelta(seconds=15)  # of each replica: it takes nine queries
 _ALARM_ONCE_S = 365 * 24 * 3600.0  # one alarm for each silence, however long it lasts
 
@@ -51,6 +53,40 @@ class SweeperOptions:
     poll_s: float = 60.0
     retention: timedelta = timedelta(days=90)
     audit: timedelta = timedelta(days=365)
+
+
+class WriteShares(Service):
+    """Gives this process its part of the pace of writes: the replicas know of each other by rows.
+
+    A replica lowers its part as soon as it reads of another's need. It raises its own only when
+    the others have read of it, and lowers it before its own row ends.
+    """
+
+    def __init__(self, deps: Deps) -> None:
+        super().__init__(deps)
+        self._part = 1.0
+        self._announce_at = self._known_from = self._known_until = _LONG_AGO
+        self._writes_wait = False  # since the last announcement
+
+    async def step(self) -> bool:
+        """Announce this process, and take the part that it has now; never busy."""
+        now = self._clock.now()
+        self._writes_wait |= self._github.share(self._part)
+        if now >= self._announce_at:
+            await self._announce(now)
+        resting = await self._store.polls.resting(now)
+        known = self._known_from <= now < self._known_until
+        self._part = write_share(resting, self._worker.owner, is_known=known)
+        self._writes_wait |= self._github.share(self._part)
+        return False
+
+    async def _announce(self, now: datetime) -> None:
+        await self._store.polls.announce(self._worker.owner, now, writes_wait=self._writes_wait)
+        if self._writes_wait:
+            if now >= self._known_until:
+                self._known_from = now + _SEEN_AFTER
+            self._known_until = now + LIVES_FOR - _SEEN_AFTER
+        self._announce_at, self._writes_wait = now + _ANNOUNCE_EVERY, False
 
 
 class Sweeper(Service):
@@ -73,8 +109,7 @@ class Sweeper(Service):
         self._looked_back = False  # by this process
         self._resting = frozenset[str]()
         self._refused: dict[tuple[RepoId, int], datetime] = {}  # pull requests, until when
-        self._announce_at = datetime.min.replace(tzinfo=UTC)
-        self._gauges_due = datetime.min.replace(tzinfo=UTC)
+        self._gauges_due = _LONG_AGO
         self._log = get_log("sweeper")
 
     async def step(self) -> bool:
@@ -83,8 +118,7 @@ class Sweeper(Service):
         if not self._started:  # what ended meanwhile should not wait for the next poll
             await self._store.polls.hurry_all(_AT_START, self._clock.now())
             self._started = True
-        self._resting = await self._store.polls.resting(await self._announced())
-        self._github.share(max(living(self._resting), 1))
+        self._resting = await self._store.polls.resting(self._clock.now())
         for repo in await self._store.repos.with_dispatched_runs():
             await self._if_due(f"runs:{repo.id}", poll_s, partial(self._lists.dispatched, repo))
         for repo, runs in await self._store.runs.native():
@@ -102,14 +136,6 @@ class Sweeper(Service):
         if self._clock.now() >= self._gauges_due:
             await self._set_gauges()
         return False
-
-    async def _announced(self) -> datetime:
-        """Return the time, at which this process is known to live."""
-        now = self._clock.now()
-        if now >= self._announce_at:
-            self._announce_at = now + _ANNOUNCE_EVERY
-            await self._store.polls.announce(self._worker.owner, now)
-        return now
 
     async def _if_due(
         self, name: str, every_s: float, check: Callable[[], Awaitable[None]]

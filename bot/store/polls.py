@@ -8,12 +8,31 @@ from bot.store.database import DbConnection, Part, all_scalars, insert
 from bot.store.tables import polls
 
 _REPLICA = "replica:"
-_LIVES_FOR = timedelta(minutes=1)
+_WRITER = "writer:"
+LIVES_FOR = timedelta(minutes=1)
+_KEPT = (
+    0.25  # of an equal part, by a replica that has nothing to write: its first writes go at once
+)
 
 
-def living(resting: frozenset[str]) -> int:
-    """Return how many replicas the names of resting polls tell of."""
-    return sum(name.startswith(_REPLICA) for name in resting)
+def write_share(resting: frozenset[str], owner: str, *, is_known: bool) -> float:
+    """Return which part of the pace of writes a replica has; of all replicas it is 1 at most.
+
+    ``resting`` are the names of resting polls. Replicas whose writes wait share what the others
+    leave, once all know of it: ``is_known``.
+    """
+    replicas = _named(_REPLICA, resting) | {owner}
+    writers = _named(_WRITER, resting) & replicas
+    equal = 1 / len(replicas)
+    if not writers - {owner} and not (is_known and writers):
+        return equal
+    if owner not in writers or not is_known:
+        return _KEPT * equal
+    return (1 - _KEPT * equal * len(replicas - writers)) / len(writers)
+
+
+def _named(kind: str, resting: frozenset[str]) -> set[str]:
+    return {name.removeprefix(kind) for name in resting if name.startswith(kind)}
 
 
 class Polls(Part):
@@ -45,13 +64,15 @@ class Polls(Part):
 
         await self._db.write(work)
 
-    async def announce(self, owner: str, now: datetime) -> None:
-        """Note that a replica lives: ``living`` counts it for a minute."""
-        await self.note(f"{_REPLICA}{owner}", now + _LIVES_FOR)
+    async def announce(self, owner: str, now: datetime, *, writes_wait: bool) -> None:
+        """Note that a replica lives, and perhaps that its writes wait; it counts for a minute."""
+        for kind in (_REPLICA, _WRITER) if writes_wait else (_REPLICA,):
+            await self.note(f"{kind}{owner}", now + LIVES_FOR)
 
     async def prune(self, before: datetime) -> None:
         """Forget the replicas that lived last before then."""
-        gone = polls.c.name.startswith(_REPLICA) & (polls.c.next_at < before)
+        named = or_(polls.c.name.startswith(_REPLICA), polls.c.name.startswith(_WRITER))
+        gone = named & (polls.c.next_at < before)
         await self._db.write(lambda conn: conn.execute(delete(polls).where(gone)))
 
     async def noted(self, name: str) -> datetime | None:

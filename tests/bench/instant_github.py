@@ -100,8 +100,8 @@ class InstantGitHub:
     async def deliveries(self, _since: datetime) -> tuple[()]:
         return ()
 
-    def share(self, _replicas: int) -> None:
-        return None
+    def share(self, _part: float) -> bool:
+        return False
 
     async def actions_run(self, _repo: Repo, run_id: int) -> WorkflowRun:
         self.calls += 1

@@ -90,16 +90,39 @@ async def test_what_the_app_lacks_on_github_is_named_at_the_start_and_daily(worl
     assert len(world.bot.parts.heard.state()["lacking"]) == 2
 
 
+async def shares(world: World) -> list[float]:
+    """Let each replica look once; return the parts of the pace that they have."""
+    for bot in world.bots:
+        await bot.step("shares")()
+    return [bot.parts.github.part for bot in world.bots]
+
+
 async def test_replicas_know_of_each_other_and_share_the_pace_of_writes(world: World) -> None:
     world.bots.append(await start_bot(world))
-    for _ in range(2):
-        for bot in world.bots:
-            await bot.step("sweeper")()
-    assert [bot.parts.github.replicas for bot in world.bots] == [2, 2]
+    await shares(world)
+    assert await shares(world) == [0.5, 0.5]
     await world.bots.pop().close()
     await world.clock.advance(61)
-    await world.sweep()
-    assert world.bot.parts.github.replicas == 1
+    assert await shares(world) == [1.0]
+
+
+async def test_a_busy_replica_borrows_the_pace_of_an_idle_one_and_never_too_early(
+    world: World,
+) -> None:
+    world.open_pull()
+    await world.settle()
+    pace = next(iter(world.bot.parts.github._channels.values()))._pace
+    world.bots.append(await start_bot(world))
+    await shares(world)
+    found = []
+    for seconds in range(0, 200, 5):
+        pace.has_waited = seconds < 60
+        await world.clock.advance(5)
+        found.append(await shares(world))
+        assert sum(found[-1]) <= 1
+    taken = found.index([0.875, 0.125])
+    assert found[taken - 4 : taken] == [[0.5, 0.125]] * 4, "not before all know of it"
+    assert found[-1] == [0.5, 0.5], "given back"
 
 
 async def test_a_dispatch_that_github_does_not_take_is_told_by_its_check_run(

@@ -8,7 +8,7 @@ import pytest
 
 from bot.core.planning.plan import Plan
 from bot.store import Store
-from bot.store.polls import living
+from bot.store.polls import write_share
 from tests.conftest import StoreFactory
 from tests.store.building import NOW, REPO, SHA, after, claimant, delivery, put, run
 
@@ -79,12 +79,34 @@ async def test_replicas_count_each_other_for_a_minute_and_are_forgotten_later(
 ) -> None:
     stores = [await store_factory(), await store_factory()]
     for number, one in enumerate(stores):
-        await one.polls.announce(f"replica {number}", after(number))
-    counted = [living(await stores[0].polls.resting(after(at))) for at in (2, 60, 61)]
-    assert counted == [2, 1, 0]
+        await one.polls.announce(f"replica {number}", after(number), writes_wait=number == 0)
+    shares = [
+        write_share(await stores[0].polls.resting(after(at)), "replica 1", is_known=False)
+        for at in (2, 60, 61)
+    ]
+    assert shares == [0.125, 1.0, 1.0]
     await stores[1].polls.prune(after(61))
-    found = [await stores[0].polls.noted(f"replica:replica {number}") for number in range(2)]
-    assert found == [None, after(61)]
+    names = ("replica:replica 0", "writer:replica 0", "replica:replica 1")
+    assert [await stores[0].polls.noted(name) for name in names] == [None, None, after(61)]
+
+
+@pytest.mark.parametrize(
+    ("writers", "shares"),
+    [
+        ((), [1 / 3, 1 / 3, 1 / 3]),
+        ((0,), [5 / 6, 1 / 12, 1 / 12]),
+        ((0, 1), [11 / 24, 11 / 24, 1 / 12]),
+        ((0, 1, 2), [1 / 3, 1 / 3, 1 / 3]),
+    ],
+)
+def test_replicas_whose_writes_wait_have_what_idle_ones_leave(
+    writers: tuple[int, ...], shares: list[float]
+) -> None:
+    rows = frozenset([f"replica:{n}" for n in range(3)] + [f"writer:{n}" for n in writers])
+    found = [write_share(rows, str(n), is_known=n in writers) for n in range(3)]
+    assert found == pytest.approx(shares)
+    new = [write_share(rows, str(n), is_known=False) for n in range(3)]
+    assert sum(new) <= 1.0001, "a need that is not known yet takes nothing"
 
 
 async def test_what_a_killed_process_held_is_claimed_when_its_lease_ends(

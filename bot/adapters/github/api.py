@@ -54,8 +54,8 @@ class Api:
         app = AppCredentials(self._app_id, private_key, clock)
         self._app = Channel(self._wire, api_url, app, clock, outages=outages)
         self._channels: dict[int, Channel] = {}
-        self.replicas = 1
-        """How many processes share the pace of writes."""
+        self.part = 1.0
+        """The part of the pace of writes that this process has."""
         self._installations: TTLCache[RepoId, int] = self._kept(INSTALLATION_S)
         self._levels: TTLCache[tuple[RepoId, int], tuple[Level, str]] = self._kept(PERMISSION_S)
         self._account: Account | None = None  # of the app
@@ -72,15 +72,14 @@ class Api:
             installation = await self._look_up(repo)
         if installation not in self._channels:
             self._channels[installation] = self._open(installation)
-            self._channels[installation].share(self.replicas)
+            self._channels[installation].share(self.part)
         return self._channels[installation]
 
-    def share(self, replicas: int) -> None:
-        """Pace the writes of each installation as one of so many processes."""
-        if replicas != self.replicas:
-            self.replicas = replicas
-            for channel in self._channels.values():
-                channel.share(replicas)
+    def share(self, part: float) -> bool:
+        """Pace each installation's writes by this part; return True if some waited since then."""
+        self.part = part
+        waited = [channel.share(part) for channel in self._channels.values()]
+        return any(waited)
 
     async def _look_up(self, repo: Repo) -> int:
         url = "/repos/{owner}/{repo}/installation"

@@ -118,11 +118,13 @@ class WritePace:
         self._filled_at = clock.now()
         self._line: list[tuple[Priority, int]] = []
         self._numbers = count()
+        self.has_waited = False
+        """A write had to wait."""
 
-    def share(self, replicas: int) -> None:
+    def share(self, part: float) -> None:
         """Allow this process its part of the rate and of the burst: GitHub's limit is for all."""
-        self._rate_per_s = self._whole_per_s / replicas
-        self._burst = max(BURST / replicas, 1.0)
+        self._rate_per_s = self._whole_per_s * part
+        self._burst = max(BURST * part, 1.0)
         self._tokens = min(self._tokens, self._burst)
 
     async def take(self, priority: Priority) -> None:
@@ -132,6 +134,7 @@ class WritePace:
         insort(self._line, ticket)
         try:
             while (wait := self._wait_s(ticket)) > 0:
+                self.has_waited = True
                 if self._clock.now() + timedelta(seconds=wait) > give_up_at:
                     raise Held("writes to GitHub are paced", retry_after_s=wait)
                 await self._clock.sleep(wait)

@@ -106,9 +106,11 @@ class Channel:
             CACHE_BYTES, getsizeof=lambda cached: len(cached.response.body) + 2000
         )
 
-    def share(self, replicas: int) -> None:
-        """Pace writes as one of so many processes."""
-        self._pace.share(replicas)
+    def share(self, part: float) -> bool:
+        """Pace writes as a process with this part; return True if one waited since the last."""
+        waited, self._pace.has_waited = self._pace.has_waited, False
+        self._pace.share(part)
+        return waited
 
     async def call(self, call: Call, read: Callable[[Any], T]) -> T:
         """Make a call and decode its answer; raise ``Transient`` (``Lost``) or ``Permanent``."""

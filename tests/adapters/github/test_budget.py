@@ -48,12 +48,12 @@ async def test_replicas_share_the_pace_and_have_it_whole_again() -> None:
     clock = HandClock()
     paces = [WritePace(clock, 1.0) for _ in range(2)]
     for pace in paces:
-        pace.share(2)
+        pace.share(0.5)
     for _ in range(10):
         for pace in paces:
             await pace.take(Priority.FINAL)
     assert clock.now() - NOW >= timedelta(seconds=14)  # 20 writes, of which 5 need not wait
-    paces[0].share(1)
+    paces[0].share(1.0)
     began = clock.now()
     for _ in range(10):
         await paces[0].take(Priority.FINAL)
