@@ -16,8 +16,9 @@ _ATTEMPT = re.compile(r"(?i)\b(?:attempt|try|retry|trial)\b\W{0,4}(\d{1,3}) ?(?:
 _RETRIED = frozenset({"network_download", "cluster_scheduling", "timeout_hang"})
 _CALM = 2  # ordinary lines after an error that is commonly tried again
 _CALM_RAISED = 4  # the same if they may belong to an exception's message
-_CALM_PRINTED = 12  # after any other exception of the same process
-_NEAR = 40  # lines within which an exit tells of the error before it
+_CALM_PRINTED = 5  # after any other exception of the same process
+_PROBE = re.compile(r"(?:ModuleNotFound|Import)Error\b")  # of a module that may be missing
+_NEAR = 40  # lines within which a report of a failure tells of the error before it
 _REASONS = frozenset({"oom_host", "disk", "device_fault", "cluster_scheduling", "runner_lost"})
 
 
@@ -37,7 +38,8 @@ def fatal(
 ) -> list[Verdict]:
     """Drop what the job survived: it went on until another failure ended it."""
     ends = [v for v in verdicts if v.tier <= Weight.FOLLOWER]
-    exits = [status.no for status in statuses]
+    told = [v.no for v in verdicts if v.tier >= Weight.WEAK or v.failure.kind is Kind.PYTEST]
+    exits = [*(status.no for status in statuses), *told]
     return [v for v in verdicts if not _survived(v, [*ends, *([kill] if kill else [])], exits)]
 
 
@@ -54,11 +56,12 @@ def _survived(verdict: Verdict, ends: Iterable[Verdict], exits: Iterable[int]) -
     own = [
         end
         for end in later
-        if end.failure.kind is Kind.PYTHON and end.failure.stream == verdict.failure.stream
+        if end.failure.kind is not Kind.PYTEST and end.failure.stream == verdict.failure.stream
         if end.tier is Weight.PRIMARY
         if not any(verdict.no < no < min(end.no, verdict.no + _NEAR) for no in exits)
     ]
-    return any(_calm(verdict, end) >= _CALM_PRINTED for end in own)
+    enough = _CALM if _PROBE.match(verdict.text) else _CALM_PRINTED
+    return any(_calm(verdict, end) >= enough for end in own)
 
 
 def _calm(verdict: Verdict, end: Verdict) -> int:

@@ -4,14 +4,18 @@ import re
 from dataclasses import dataclass, field
 
 from bot.core.digest.evidence import Failure, Kind, Link, Weight, codes_in, is_user_code
+from bot.core.digest.shapes import Line
 from bot.core.digest.signatures import LogSign, Role, Signatures
 from bot.core.digest.traces import EXCEPTION
-from bot.core.digest.weak import is_compiler
+from bot.core.digest.weak import is_compiler, is_weak
 
 # A role has the tier of its name; what only tells of the job or of nothing has none.
 _TIERS = {role: Weight.__members__.get(role.name, Weight.NOISE) for role in Role}
 _TIERS[Role.KILL] = Weight.STATUS
 _TIERS[Role.LOSS] = Weight.PRIMARY
+_WAITS = frozenset({Role.FOLLOWER, Role.STATUS})
+_PASSES_ON = _WAITS | {Role.COMM, Role.WRAPPER}  # lines that may quote the code of a cause
+_EXPLAINS = frozenset({"oom_device", "device_fault"})  # of what a kernel or a collective fails
 _PROBES = (
     "ModuleNotFoundError",
     "KeyError",
@@ -104,8 +108,9 @@ def _weigh(failure: Failure, index: int, book: Signatures) -> Verdict:
     link = failure.links[index]
     body = [(link.no, link.text), *((no, text) for no, text in link.message if no > 0)]
     codes = list(dict.fromkeys(c for _, text in body for c in codes_in(text)))
-    no, text = _reason(link, body, codes, book)
-    given = failure.signature if index == 0 else None
+    explained = _explaining(failure, body, codes, book)
+    no, text = explained or _reason(link, body, codes, book)
+    given = failure.signature if index == 0 and explained is None else None
     signature = given or _signature(failure, text, body, codes, book)
     tier = Weight.WRAPPER if link.outer else _tier(failure, text, signature)
     failure_class = (
@@ -113,6 +118,37 @@ def _weigh(failure: Failure, index: int, book: Signatures) -> Verdict:
     )
     at = next((m[1] for _, t in ((no, text), *body) if (m := _AT.search(t))), "")
     return Verdict(failure, no, text, tier, failure_class, signature, codes, at, index)
+
+
+def _explaining(
+    failure: Failure, body: list[tuple[int, str]], codes: list[str], book: Signatures
+) -> tuple[int, str] | None:
+    """Return the line of a message that explains its first one: the device's, or a child's."""
+    first = _known(failure, book, body[0][1]) or book.by_codes(codes[:1])
+    if failure.kind is Kind.LINE:
+        status = first is not None and first.role is Role.STATUS
+        if is_compiler(body[0][1]) or not (status or first is None):
+            return None
+        told = ((no, text.strip()) for no, text in body[1:] if _is_childs(text, book, status))
+        return next(told, None)
+    if first is None or not first.codes or first.failure_class != "code_failure":
+        return None
+    for no, text in body[1:]:
+        found = book.by_codes(codes_in(text)) or book.find(text)
+        if found is not None and found.failure_class in _EXPLAINS:
+            return no, text
+    return None
+
+
+def _is_childs(text: str, book: Signatures, status: bool) -> bool:
+    """Return True for an error that a child process printed, indented by its parent.
+
+    Below a bare status any error counts, below a message only one that is known.
+    """
+    found = book.find(text.strip())
+    if found is not None:
+        return found.role is Role.PRIMARY
+    return status and text[:1] == " " and is_weak(Line(0, text.strip()))
 
 
 def _reason(
@@ -150,9 +186,10 @@ def _signature(
     failure: Failure, text: str, body: list[tuple[int, str]], codes: list[str], book: Signatures
 ) -> LogSign | None:
     first = _known(failure, book, _OUTER.sub("", text))
-    if first is not None and first.role not in {Role.FOLLOWER, Role.STATUS}:
-        return first
     by_code = book.by_codes(codes_in(text))
+    quoted = by_code is not None and by_code.failure_class in _EXPLAINS
+    if first is not None and first.role not in ({*_PASSES_ON} if quoted else _WAITS):
+        return first
     if by_code is not None and (first is None or by_code.role is Role.PRIMARY):
         return by_code
     if first is not None and first.role not in {Role.STATUS}:

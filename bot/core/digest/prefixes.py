@@ -16,8 +16,12 @@ _ANCHOR = re.compile(
     r"|E[A-Z]\d{4}: (?:\[PID|Inner Error|\d{4}-\d\d)"
 )
 # A prefix has a word, ends with a mark or a tab, and is neither a severity nor pytest's own margin.
-_PREFIX = re.compile(r"(?!E\s|>\s)(?=.*\w).*(?:[\]:|>)] ?|\t| - |\d )", re.DOTALL)
-_SEVERITY = re.compile(r"(?i)err|warn|fatal|exception|critical|info|debug|fail|origin")
+_PREFIX = re.compile(
+    r"(?!E\s|>\s)(?=.*\w)(?:.*(?:[\]:|>)] ?|\t| - |\d )|(?:(?=.*\d)|std)\S+ (?:\S+ )?)", re.DOTALL
+)
+_SEVERITY = re.compile(
+    r"(?i)\b(?:err|error|warn|warning|fatal|critical|info|debug)\b|exception|fail|origin"
+)
 _TOKEN = re.compile(r"[\w.-]+")
 _TIME = re.compile(
     r"\d{4}[-/]\d\d[-/]\d\d|\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?|(?<![\d.])\d+\.\d+(?![\d.])"

@@ -318,9 +318,9 @@ class Reader:
             self._keep(failure, line)
             return
         signature = self.book.find(line.text, self.board.notes) or self.book.by_codes(codes)
-        if said is Said.FINDING:
+        if said in {Said.FINDING, Said.NOTE}:
             failure = self._failure(line, Kind.LINE, signature)
-            failure.finding = True
+            failure.finding = said is Said.FINDING
             self._keep(failure, line)
             return
         if signature is not None:

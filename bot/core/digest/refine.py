@@ -14,11 +14,16 @@ _NPU = re.compile(
 )
 _OWN_SHARE = 0.2  # a process with less than this share of a full card did not fill it
 _JOB_SHARE = 0.3  # a job with less than this share of a node's used memory did not fill it
-_WHEEL = re.compile(r"(?:[Ww]heels?|editable|to build) for ([\w.-]+)|Failed to build ([\w.-]+)")
-_METADATA = re.compile(r"metadata-generation-failed|while generating package metadata")
+_WHEEL = re.compile(
+    r"(?:[Ww]heels?|editable|to build) for ([\w.-]+)|Failed to build [`']?([\w.-]+)"
+)
+_CHILD = re.compile(
+    r"subprocess-exited-with-error|metadata-generation-failed|build backend returned an error"
+)
 _CHILD_LINES = 60  # of a build's output that pip shows
 _COMPARED = re.compile(r"\| A=(-?\d+(?:\.\d+)?) B=(-?\d+(?:\.\d+)?) \|")
 _TOLERATED = 0.01  # metrics that differ by less are the same
+_SIGKILL = frozenset({137, -9})
 _NODE = re.compile(r"was running was ([\d.]+)GB / ([\d.]+)GB")
 _USER = re.compile(r"^\d+\s+([\d.]+)\s+(ray::|python|VLLM)?")
 
@@ -27,6 +32,8 @@ def refine(best: Verdict, everything: list[Verdict], reader: Reader, places: Pla
     """Correct the class of a cause by the lines around it."""
     if best.failure_class == "oom_device" and not reader.clock.line:
         _occupied(best)
+    elif best.signature is not None and best.signature.name == "shell-killed":
+        _killed(best, reader)
     elif best.failure_class == "oom_host":
         _other_tenant(best, everything)
     elif best.failure_class == "code_failure" and _is_built(best):
@@ -41,6 +48,12 @@ def _occupied(best: Verdict) -> None:
         unit = {"G": 1.0, "M": 1 / 1024, "K": 1 / 1024**2}[match["unit"]]
         if float(match["reserved"]) * unit < _OWN_SHARE * float(match["total"]):
             best.failure_class, best.blameless = "environment", True
+
+
+def _killed(best: Verdict, reader: Reader) -> None:
+    """Blame the memory for a kill of which the shell tells only if the status says SIGKILL."""
+    if not any(status.code in _SIGKILL for status in reader.board.statuses):
+        best.failure_class, best.signature, best.blameless = "unknown", None, False
 
 
 def _other_tenant(best: Verdict, everything: list[Verdict]) -> None:
@@ -60,19 +73,18 @@ def _dependency(best: Verdict, everything: list[Verdict], places: Places) -> Non
     """Blame the installation if what failed is the build of another project's wheel."""
     if places.deepest(best.failure.links[best.link].frames) is not None:
         return
-    for verdict in everything:
-        if _METADATA.search(verdict.text) and abs(verdict.no - best.no) <= _CHILD_LINES:
-            best.failure_class = "dependency_install"
-        if verdict.no > best.no and (match := _WHEEL.search(verdict.text)):
-            name = (match[1] or match[2]).lower().replace("_", "-")
-            mine = name in places.names
-            best.failure_class = "code_failure" if mine else "dependency_install"
-            return
+    near = [v.text for v in everything if abs(v.no - best.no) <= _CHILD_LINES]
+    later = [v.text for v in everything if v.no > best.no]
+    built = [m for text in (*later, *near) if (m := _WHEEL.search(text))]
+    names = {(m[1] or m[2]).lower().replace("_", "-") for m in built[:1]}
+    if (names or any(map(_CHILD.search, near))) and names.isdisjoint(places.names):
+        best.failure_class = "dependency_install"
 
 
 def _is_built(best: Verdict) -> bool:
     """Return True for a failure that the build of a package may have printed."""
-    compiled = best.failure.kind is Kind.LINE and is_compiler(best.text)
+    child = _CHILD.search(best.failure.link.text) is not None
+    compiled = best.failure.kind is Kind.LINE and (child or is_compiler(best.text))
     return compiled or best.failure.kind is Kind.PYTHON
 
 

@@ -34,6 +34,7 @@ _EXITED = re.compile(r"(?i)exit(?:ed)?(?: with)? (?:code|status)\b")
 _BELONGS = re.compile(
     r"^\[(?:ERROR|Error)\]|^E(?:[A-PZ]\d{4}|[1-4]\d{4})\b|^\[PID: ?\d+\]|^\s"
     r"|^\d+\s+[\d.]+\s+\S|^PID\s+MEM"
+    r"|^-{52}$|^- [A-Z][\w+ ]{3,40}:"  # the parts of MindSpore's message
 )
 
 

@@ -28,6 +28,8 @@ _ERROR = re.compile(
     r"|^\s*\S+:\d+:\d+:? +(?:error\b|[A-Z]{1,4}\d{3,4} )|^\s*Error \(\w+\)"
     r"|^(?:bash|sh|/bin/\w+|\S+\.sh): .*(?:No such file|Permission denied)"
     r"|^\[ +FAILED +\]|\.{3,} ?(?:Failed|FAILED)$"
+    r"|^[\w./+-]{1,40}: .*: (?:No such file or directory|Permission denied|Not a directory"
+    r"|Operation not permitted|File exists|Device or resource busy)$"
     r"|^\[FAIL|^make: \*\*\*|^Command failed|^Build failed"
     r"|^The following tests failed|^\S+ (?:\d+/\d+ )?failed!"
     r"|^error(?:\[E\d+\])?: "

@@ -338,7 +338,7 @@ def test_a_step_of_the_job_that_passed_explains_nothing() -> None:
 
 
 def test_a_kill_for_memory_without_a_table_of_users_is_the_jobs_own() -> None:
-    digest = read("run.sh: line 3: 44 Killed  python3 x.py\nERROR: late\n")
+    digest = read("run.sh: line 3: 44 Killed  python3 x.py\nERROR: late\nexit code 137\n")
     assert (digest.failure_class, digest.infra) == ("oom_host", False)
 
 

@@ -20,7 +20,7 @@ ROWS = [
     ("ValueError: No available memory for the cache blocks.", "oom_device", NO),
     ("ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.", "oom_host", NO),
     ("(raylet) 3 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed", "oom_host", NO),
-    ("run.sh: line 3: 77 Killed   python3 x.py", "oom_host", NO),
+    ("run.sh: line 3: 77 Killed   python3 x.py", "unknown", NO),
     ("command terminated with exit code 137", "oom_host", YES),
     ("exitcode  : -9 (pid: 77)", "oom_host", YES),
     ("run.sh: line 3: 77 Bus error   python3 x.py", "environment", YES),
