@@ -20,7 +20,7 @@ from bot.core.secrets.redaction import RedactingStream, Redactor, StreamState
 
 _MAX_ANNOTATIONS = 20
 _MAX_CODES = 12
-_MAX_TITLE = 120
+_MAX_TITLE = 100
 _MAX_CAUSE = 500
 
 

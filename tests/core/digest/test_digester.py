@@ -200,3 +200,17 @@ def test_a_digest_of_a_part_says_so() -> None:
     part = read(TRACE).of_part(Unread.SIZE, 10**9)
     assert (part.unread, part.bytes, part.title) == (Unread.SIZE, 10**9, read(TRACE).title)
     assert stored(part) == part
+
+
+@pytest.mark.parametrize(
+    ("raised", "title"),
+    [
+        ("AttributeError: 'NoneType' object has no attribute 'shape'", "A value is None"),
+        ("omegaconf.errors.ConfigAttributeError: Key 'a' is not in struct", "lacks a key"),
+        (f"ValueError: {'long ' * 80}", "long long"),
+    ],
+)
+def test_a_title_says_the_cause_in_at_most_a_hundred_characters(raised: str, title: str) -> None:
+    digest = read(TRACE.replace(b"ValueError: bad value", raised.encode()))
+    assert title in digest.title
+    assert len(digest.title) <= 100

@@ -310,4 +310,12 @@ HINTS = {
     "was started with: look at its last output.": "命令达到启动时设定的时限：查看它的最后输出。",
     "A file is there, but can't be executed: look at its mode.": "文件存在但不能执行：检查权限位。",
     "A command was not found: look at its name and at the image.": "找不到命令：检查命令名和镜像。",
+    "The process aborted: the message before it says why.": "进程异常中止：前面的信息写明原因。",
+    "The code or an override uses a key that the configuration does not have: its name, or the "
+    "version of the configuration.": "代码或覆盖项使用了配置中没有的键：检查键名或配置的版本。",
+    "A value is None where the code expects an object: "
+    "look for what should have set it.": "代码期望对象的位置得到了 None：查找本应为它赋值的地方。",
+    "The Docker daemon of the runner does not answer: "
+    "another runner may have one.": "runner 上的 Docker daemon 无响应：换一个 runner 可能正常。",
+    "The API server of the cluster did not answer: retry.": "集群的 API server 没有响应：请重试。",
 }

@@ -137,4 +137,8 @@ TITLES = {
     "A Ray worker died": "Ray worker 退出",
     "Nothing in this log failed": "日志中没有失败",
     "No cause found": "原因未知",
+    "The configuration lacks a key": "配置中缺少该键",
+    "A value is None": "值为 None",
+    "The Docker daemon does not answer": "Docker daemon 无响应",
+    "The API server did not answer": "API server 无响应",
 }
