@@ -8,9 +8,10 @@ from sqlalchemy import ColumnElement, Select, Update, case, delete, func, select
 from sqlalchemy.sql.dml import ReturningInsert
 
 from bot.core.github.events import InstallationEvent
+from bot.core.messages import NOTHING
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.runs import Run, State
-from bot.core.model.views import GateDue, Proposal, Reply
+from bot.core.model.views import GateDue, Proposal, Reply, waits_its_turn
 from bot.core.planning.plan import RepublishCheck
 from bot.store.database import DbConnection, Insert, NewId, insert
 from bot.store.leases import FREE, Lease, held_parameters, still_held
@@ -69,6 +70,9 @@ async def _close_gate(
     # Locked first: two pull requests may leave the commit, or get it, at the same moment.
     await conn.execute(select(checks.c.external_id).where(current).with_for_update())
     there = (pulls.c.repo_id == gate.repo_id) & (pulls.c.head_sha == gate.sha) & pulls.c.open
+    # That this pull request had to wait is no matter of the others.
+    its = update(checks).where(current, checks.c.unknown == waits_its_turn(gate.number))
+    await conn.execute(its.values(unknown=NOTHING))
     change = update(checks).where(current).values(_bumped(now))
     if not await conn.scalar(select(pulls.c.number).where(there).limit(1)):
         waits = checks.c.want_version > checks.c.shown_version

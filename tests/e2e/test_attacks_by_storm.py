@@ -161,3 +161,50 @@ async def test_a_branch_with_a_pull_request_into_each_base_does_not_cost_a_call_
     asked = sum(call.route.endswith("/pulls/{pull_number}") for call in world.github.calls)
     assert asked <= len(pulls)
     await unharmed(world)
+
+
+async def test_a_gate_is_not_green_for_another_base_while_what_a_stranger_did_waits(
+    world: World,
+) -> None:
+    world.github.people.push_branch("maintainer", {"verl/a.py": "1"}, "old")
+    await allowing(world, Allowance(2, 60))
+    people = world.github.people
+    pulls = [
+        people.open_pull("stranger", {"docs/a.md": f"{number}"}, NewPull(fork=True, base="old"))
+        for number in range(2)
+    ]
+    await world.settle()
+    for pull in pulls:
+        assert world.gate(pull.head_sha).conclusion == "success"
+    people.retarget(pulls[0], "main")
+    twin = NewPull(fork=True, branch=pulls[1].head_ref)
+    assert people.open_pull("stranger", {}, twin).head_sha == pulls[1].head_sha
+    await world.settle()
+    for pull in pulls:
+        assert world.gate(pull.head_sha).status == "in_progress"
+    for _ in range(24):
+        await world.pass_time(10)
+    for pull in pulls:
+        assert world.gate(pull.head_sha).conclusion == "action_required"
+    await unharmed(world)
+
+
+async def test_a_strangers_waiting_push_holds_no_gate_of_a_member_and_anothers_only_until_it_goes(
+    world: World,
+) -> None:
+    await allowing(world, Allowance(2, 1))
+    people, docs = world.github.people, {"docs/a.md": "1"}
+    world.github.grant("newcomer", "read")
+    member = people.open_pull("writer", {"docs/w.md": "1"}, NewPull(fork=True))
+    newcomer = people.open_pull("newcomer", docs, NewPull(fork=True))
+    mine = people.open_pull("stranger", {"docs/s.md": "1"}, NewPull(fork=True))
+    own = people.push(mine, {"docs/s.md": "2"}, by="stranger")
+    await stands(world, 20)
+    for theirs, status in ((member, "completed"), (newcomer, "in_progress")):
+        people.force_push(mine, theirs.head_sha)
+        await stands(world, 20)
+        assert world.gate(theirs.head_sha).status == status
+    people.force_push(mine, own)
+    await stands(world, 20)
+    for theirs in (member, newcomer):
+        assert world.gate(theirs.head_sha).conclusion == "success"

@@ -12,6 +12,7 @@ from bot.services.events.strangers import Strangers
 from tests.adapters.github.support import HandClock
 
 REPO = Repo(RepoId(1), "o", "n", "main", 2)
+OTHER = Repo(RepoId(2), "o", "m", "main", 2)
 ONE, MEMBER = Account(1, "one"), Account(2, "member")
 
 
@@ -59,3 +60,26 @@ async def test_of_very_many_people_only_those_are_remembered_who_did_something()
     assert len(found._people) == 2
     clock.advance(1)
     assert not first.is_full
+
+
+async def test_who_waits_in_one_repository_has_their_rights_in_another() -> None:
+    found, _, _ = made()
+    github: Any = found._github
+    plain = github.permission
+
+    async def permission(repo: Repo, who: Account) -> Level:
+        return Level.WRITE if repo.id == OTHER.id else await plain(repo, who)
+
+    github.permission = permission
+    assert [await found.may_act(REPO, ONE) for _ in range(5)][-1] is False
+    assert await found.may_act(OTHER, ONE)
+    assert not await found.may_act(REPO, ONE)
+
+
+async def test_rights_are_asked_for_once_in_some_minutes() -> None:
+    found, github, clock = made()
+    assert [await found.has_rights(REPO, who) for who in (ONE, MEMBER) * 3] == [False, True] * 3
+    assert github.asked == 2
+    clock.advance(600)
+    assert await found.has_rights(REPO, MEMBER)
+    assert github.asked == 3

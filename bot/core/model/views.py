@@ -84,6 +84,11 @@ class GateDue:
     unknown: Message = NOTHING  # why it can't be judged now
 
 
+def waits_its_turn(number: int) -> Message:
+    """Return why a gate can't be judged while an event of a pull request has to wait."""
+    return Message("gate_often", number=number)
+
+
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """The policy that a pull request's head proposes, beside the one that holds."""

@@ -18,6 +18,7 @@ _SAY_NOTHING = frozenset({"run_failed", "run_timed_out"})
 # The title of a gate that can't be judged; its summary has the whole reason.
 _UNKNOWN = {
     "gate_unanswered": "gate_unanswered_title",
+    "gate_often": "gate_often_title",
     "gate_policy_gone": "gate_policy_gone_title",
     "gate_policy_renamed": "gate_policy_renamed_title",
 }

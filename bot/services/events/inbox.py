@@ -72,7 +72,7 @@ class Inbox(Service):
             if not await self._store.commit(audited(plan, now, delivery.guid), now, done=lease):
                 log.warning("a delivery lost its lease or its head moved; it is handled anew")
         except TooOften as error:
-            await self._postpone(lease, delivery, str(error))
+            await self._postpone(lease, delivery, error)
         except Transient as error:  # GitHub's failure does not count against the delivery
             wait_s = error.retry_after_s
             due = self._due(self._patience_s(delivery) if wait_s is None else wait_s)
@@ -86,17 +86,18 @@ class Inbox(Service):
             self._worker.failed("inbox", error, log)
             await self._failed(lease, delivery, error)
 
-    async def _postpone(self, lease: Lease, delivery: Delivery, why: str) -> None:
+    async def _postpone(self, lease: Lease, delivery: Delivery, error: TooOften) -> None:
         """Leave a delivery for later; drop it if a newer one tells the same of its pull request.
 
         One of another base is never dropped: only it tells when that came.
         """
         newer = await self._store.deliveries.is_followed(lease, delivery)
         if newer and delivery.action != PullRequestAction.EDITED:
-            await self._store.commit(Plan(), self._clock.now(), done=lease, note=why)
+            plan = Plan(gates=error.gates)
+            await self._store.commit(plan, self._clock.now(), done=lease, note=str(error))
             return
         await self._store.deliveries.retry(
-            lease, due=self._due(_POSTPONED_S), note=why, park=False, counts=False
+            lease, due=self._due(_POSTPONED_S), note=str(error), park=False, counts=False
         )
 
     async def _failed(self, lease: Lease, delivery: Delivery, error: Exception) -> None:

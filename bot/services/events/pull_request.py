@@ -57,9 +57,10 @@ class PullRequests(Service):
     async def changed(self, event: PullRequestEvent) -> Plan:
         """Plan what an event of a pull request changes; raise `TooOften` if it has to wait."""
         costs = event.pull.open and event.pull.from_fork
-        if costs and not await self._strangers.may_act(event.repo, event.sender):
-            raise TooOften("its sender, who has no rights here, pushes too often")
         known = await self._store.pulls.get(event.repo.id, event.pull.number)
+        if costs and not await self._strangers.may_act(event.repo, event.sender):
+            gates = await self._gates_that_wait(event, known)
+            raise TooOften("its sender, who has no rights here, pushes too often", gates)
         pull, sender = event.pull, event.sender
         if event.action is PullRequestAction.EDITED:  # GitHub tells only of another base so
             pull = replace(pull, based_at=pull.updated_at)
@@ -73,6 +74,29 @@ class PullRequests(Service):
         told_at = event.pull.updated_at if pull.head_sha == event.pull.head_sha else None
         trigger = HeadTrigger(event.action)
         return await self.plan_head(event.repo, pull, trigger, sender, told_at=told_at)
+
+    async def _gates_that_wait(
+        self, event: PullRequestEvent, known: Pull | None
+    ) -> tuple[GateDue, ...]:
+        """Open the gate of a commit that was judged for less than a waiting event tells of it.
+
+        It may be green for another base, or for another pull request. Beside one by somebody with
+        rights that of a stranger would not count. Return the gate, closed, in case that the event
+        is dropped.
+        """
+        repo, pull = event.repo, event.pull
+        if known is not None and not known.differs(pull):
+            return ()
+        bases = {pull.base_ref, repo.default_branch}
+        for other in await self._others_at(pull):
+            if other.base_ref in bases and await self._strangers.has_rights(repo, other.author):
+                return ()
+        if not await self._store.pulls.selections(repo.id, pull.head_sha):
+            return ()
+        if not await self._store.pulls.is_unknown(repo.id, pull.head_sha):
+            gate = GateDue(repo.id, pull.head_sha, pull.number)
+            await self._unknown.show_waiting(repo, gate)
+        return (planning.gate_of_former_head(pull.head_sha, pull),)
 
     async def closed(self, repo: Repo, pull: Pull, why: Message = _CLOSED) -> Plan:
         """Stop what runs for a closed pull request only."""

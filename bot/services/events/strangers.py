@@ -4,24 +4,33 @@ Each look at a head and each answer costs some calls and writes, of which GitHub
 for all. Each process counts for itself.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
+from bot.core.model.ids import RepoId
 from bot.core.model.people import Account
 from bot.core.model.repos import Repo
+from bot.core.model.views import GateDue
 from bot.core.policy.levels import Level
 from bot.ports.clock import Clock
 from bot.ports.errors import Transient
 from bot.ports.github import GitHub
 from bot.services.events.allowance import Allowance, Bucket
 
-_KNOWN_FOR = timedelta(minutes=10)  # that somebody has no rights, while they are kept waiting
+_KNOWN_FOR = timedelta(minutes=10)  # that somebody has rights, or has none and is kept waiting
 _MOST = 10_000  # people remembered
 
 
 class TooOften(Transient):
-    """A person without rights makes the bot do too much: this waits."""
+    """A person without rights makes the bot do too much: this waits.
+
+    ``gates`` are looked at anew if it is dropped.
+    """
 
     is_told = True
+
+    def __init__(self, message: str, gates: tuple[GateDue, ...] = ()) -> None:
+        super().__init__(message)
+        self.gates = gates
 
 
 OF_ONE = Allowance(20, 120)
@@ -30,9 +39,12 @@ _ALWAYS = 3  # looks and answers that nobody is refused because of what others d
 
 
 class _Person(Bucket):
-    """What one person has left."""
+    """What one person has left, and where they have rights, or are kept waiting, until when."""
 
-    stranger_until = datetime.min.replace(tzinfo=UTC)
+    def __init__(self, allowance: Allowance, now: datetime) -> None:
+        super().__init__(allowance, now)
+        self.rights: dict[RepoId, tuple[datetime, bool]] = {}
+        self.stranger_until: dict[RepoId, datetime] = {}
 
 
 class Strangers:
@@ -47,6 +59,16 @@ class Strangers:
         self._people: dict[int, _Person] = {}
         self._all = Bucket(of_all, clock.now())
 
+    async def has_rights(self, repo: Repo, who: Account) -> bool:
+        """Return True if a person has triage permission, as known for some minutes."""
+        now = self._clock.now()
+        bucket = self._bucket(who, now)
+        known = bucket.rights.get(repo.id)
+        if known is None or now >= known[0]:
+            has = (await self._github.permission(repo, who)).at_least(Level.TRIAGE)
+            known = bucket.rights[repo.id] = (now + _KNOWN_FOR, has)
+        return known[1]
+
     async def may_act(self, repo: Repo, who: Account) -> bool:
         """Return True if the bot does something for a person now, and count it.
 
@@ -56,7 +78,7 @@ class Strangers:
             return True
         now = self._clock.now()
         bucket = self._bucket(who, now)
-        is_stranger = now < bucket.stranger_until
+        is_stranger = now < bucket.stranger_until.get(repo.id, now)
         if not is_stranger and (await self._github.permission(repo, who)).at_least(Level.TRIAGE):
             return True
         may = bucket.has_one and (self._all.has_one or bucket.used <= _ALWAYS - 1)
@@ -64,7 +86,7 @@ class Strangers:
             bucket.take()
             self._all.take()
         elif not is_stranger:
-            bucket.stranger_until = now + _KNOWN_FOR
+            bucket.stranger_until[repo.id] = now + _KNOWN_FOR
         return may
 
     def _bucket(self, who: Account, now: datetime) -> _Person:

@@ -9,7 +9,7 @@ from bot.core.messages import TABLES, Message
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.selections import MergeGroup
-from bot.core.model.views import GateView
+from bot.core.model.views import GateView, waits_its_turn
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Mode, Tier
 from bot.core.report.gate import gate_check
@@ -78,6 +78,7 @@ GATES: dict[str, GateView] = {
     "closed-pull-request": s.gate(ONE, closed=Message("drop_closed")),
     "closed-group-dequeued": s.gate(ONE, closed=Message("group_dequeued")),
     "closed-group-merged": s.gate(ONE, closed=Message("group_merged")),
+    "unknown-often": replace(s.gate(), unknown=waits_its_turn(12)),
     "unknown-policy-gone": replace(
         s.gate(),
         unknown=Message("gate_policy_gone", ref="main", path=".github/ascend-ci.yml"),

@@ -181,6 +181,8 @@ REASONS = {
     "check",
     "gate_policy_renamed": "`{ref}` no longer has `{path}`: rename `{twin}` to it",
     "gate_unanswered": "GitHub did not say what this change needs: {error}",
+    "gate_often": "#{number} came to this commit, or to another base branch. Whoever did so makes "
+    "many changes and has no rights here, so it waits; that takes minutes",
     "github_refuses": "GitHub refuses: {error}",
     "run_app_removed": "the app was removed from this repository",
     "cancelled_by_person": "cancelled by {by}",

@@ -215,6 +215,7 @@ REPORTS = {
     "gate_none_optional": "{files}, and no selected suite is required.",
     "gate_explain": "{command} shows why.",
     "gate_unanswered_title": "Waiting for GitHub: it did not say what this change needs",
+    "gate_often_title": "Waiting: the change of #{number} has not been looked at yet",
     "gate_policy_gone_title": "The policy is gone: {ref} has no {path}",
     "gate_policy_renamed_title": "The policy is gone: rename {twin} to {path} on {ref}",
     "gate_unknown_why": "The bot asks again by itself, at least once an hour.",

@@ -208,6 +208,7 @@ REPORTS = {
     "gate_none_optional": "{files}，选中的套件都不是必需的。",
     "gate_explain": "评论{command}查看原因。",
     "gate_unanswered_title": "等待 GitHub：尚未得知本次改动需要运行什么",
+    "gate_often_title": "等待中：#{number} 的变更尚未查看",
     "gate_policy_gone_title": "策略文件不见了：{ref} 上没有 {path}",
     "gate_policy_renamed_title": "策略文件不见了：请把 {ref} 上的 {twin} 改名为 {path}",
     "gate_unknown_why": "机器人会自动再次查询，至少每小时一次。",
