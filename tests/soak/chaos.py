@@ -5,14 +5,15 @@
 
 Real processes of the bot beside a simulated GitHub. Afterwards all is left in peace, and each gate
 must say what GitHub's runs say, no check run stays open, each command has one reply, and no label
-had more runs than slots. Prints one row; leaves with 1 if something was lost or done twice. With
-`--folder` the decisions behind a wrong end are in `audit-of-all.log`.
+had more runs than slots. Prints one row; leaves with 1 if something was lost or done twice. After a
+wrong end the folder is kept: logs, decisions (`audit-of-all.log`), database, and what people did.
 """
 
 import argparse
 import asyncio
 import json
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -25,6 +26,7 @@ from bot.sim import SimGitHub, SimOptions
 from tests.databases import PostgresServer, quick_folder
 from tests.e2e.processes import Child, Children, children
 from tests.soak.crowd import Crowd
+from tests.soak.evidence import keep
 from tests.soak.short import disturb, leave_in_peace
 
 START_S = 60.0
@@ -137,7 +139,9 @@ def _database(options: Options, folder: Path) -> Iterator[str]:
         return
     server = PostgresServer(quick_folder())
     try:
-        yield server.fresh()
+        url = server.fresh()
+        yield url
+        server.dump(url, folder / "bot.sql")
     finally:
         server.close()
 
@@ -193,6 +197,7 @@ async def soak(options: Options, folder: Path) -> Figures:
             took = await peace(crowd)
             if crowd.broken or crowd.wrong():
                 await replicas.explain()
+                keep(crowd, folder)
             sent = crowd.github.deliveries
             return Figures(
                 database=options.database,
@@ -218,15 +223,19 @@ def main() -> int:
     parser.add_argument("--database", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--replicas", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--folder", type=Path, help="keep the logs here")
+    parser.add_argument("--folder", type=Path, help="work here, and keep all")
     given = vars(parser.parse_args())
     kept = given.pop("folder")
-    with tempfile.TemporaryDirectory(prefix="ascend-ci-soak-") as made:
-        folder = kept or Path(made)
-        folder.mkdir(parents=True, exist_ok=True)
-        figures = asyncio.run(soak(Options(**given), folder))
+    folder = kept or Path(tempfile.mkdtemp(prefix="ascend-ci-soak-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = asyncio.run(soak(Options(**given), folder))
     sys.stdout.write(json.dumps(asdict(figures), indent=1) + "\n")
-    return 1 if figures.broken or figures.wrong or figures.tracebacks else 0
+    if figures.broken or figures.wrong or figures.tracebacks:
+        sys.stderr.write(f"what happened is kept in {folder}\n")
+        return 1
+    if not kept:
+        shutil.rmtree(folder)
+    return 0
 
 
 if __name__ == "__main__":

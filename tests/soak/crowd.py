@@ -40,6 +40,7 @@ class Crowd:
     cancelled: dict[str, datetime] = field(default_factory=dict)  # commits: when it was asked for
     seen: set[tuple[int, int]] = field(default_factory=set)  # run, attempt
     broken: set[str] = field(default_factory=set)  # what must never happen, and did
+    deeds: list[str] = field(default_factory=list)  # what people did and runners started, and when
 
     def prepare(self) -> None:
         """Make the repository, its people and its runners."""
@@ -76,6 +77,11 @@ class Crowd:
         """Let the runners end what is left."""
         self._work(1.0)
 
+    def _tell(self, what: str, number: int | None, sha: str) -> None:
+        """Write down what happened, for whoever looks into a wrong end."""
+        at = self.github.state.clock.now().strftime("%H:%M:%S.%f")
+        self.deeds.append(f"{at} {what} #{number} {sha[:7]}")
+
     def _work(self, chance: float) -> None:
         self._count_slots()
         for run in self.github.runs():
@@ -105,6 +111,7 @@ class Crowd:
             return
         self.seen.add(key)
         sha = run.inputs["sha"]
+        self._tell(f"run {run.id}/{run.attempt} {run.inputs['ascend_ci']}", None, sha)
         same = [one for one in self.github.runs() if one.inputs["sha"] == sha]
         tries = sum(one.attempt for one in same)
         if sum(one.inputs["ascend_ci"] == run.inputs["ascend_ci"] for one in same) > 1:
@@ -124,12 +131,14 @@ class Crowd:
             self.dice.choice(AUTHORS), {f"verl/{number}.py": str(number)}
         )
         self.pulls.append(pull)
+        self._tell("open", pull.number, pull.head_sha)
         self.may_start[pull.head_sha] += 1
 
     def _push(self) -> None:
         if pull := self._some():
             sha = self.github.people.push(pull, {f"verl/{len(self.may_start)}.py": "more"})
             self.may_start[sha] += 1
+            self._tell("push", pull.number, sha)
 
     def _ask(self) -> None:
         if pull := self._some():
@@ -143,13 +152,16 @@ class Crowd:
 
     def _command(self, pull: Pull, text: str) -> None:
         self.asked.append(self.github.people.comment(pull, "maintainer", text))
+        self._tell(f"comment {self.asked[-1].id} {text!r}", pull.number, pull.head_sha)
 
     def _close(self) -> None:
         if pull := self._some("closed"):
             self.may_start[pull.head_sha] += 1
             self.github.people.reopen(pull)
+            self._tell("reopen", pull.number, pull.head_sha)
         elif pull := self._some():
             self.github.people.close(pull)
+            self._tell("close", pull.number, pull.head_sha)
 
     def _rerun(self) -> None:
         """Click *Re-run* beside the newest check run of a suite."""
@@ -158,6 +170,7 @@ class Crowd:
         if pull and check and check.status == "completed":
             self.may_start[pull.head_sha] += 1
             self.github.people.rerun_check(check, "maintainer")
+            self._tell(f"click on {check.external_id}", pull.number, pull.head_sha)
 
     def check(self, pull: Pull, name: str = SUITE) -> CheckRun | None:
         """Return the newest check run of that name on a pull request's head."""
