@@ -33,6 +33,7 @@ _LOOK_BACK_EVERY = timedelta(minutes=5)  # most looks at deliveries are at the n
 _NEWEST = timedelta(minutes=2)
 _SETTLED = timedelta(seconds=20)  # GitHub gives up a delivery after 10 s
 _REDELIVER_EVERY_S = 3600.0
+_WISH_AGAIN_S = 60.0
 _PRUNE_EVERY_S = 3600.0
 _PRUNE_AT_ONCE = 500
 # Each pull request costs some calls, and starts runs.
@@ -170,13 +171,26 @@ class Sweeper(Service):
         for guid, delivery_id in lost.items():
             if guid in known:
                 continue
-            name = f"redeliver:{delivery_id}"
-            if await self._store.polls.take(name, now, every_s=_REDELIVER_EVERY_S):
-                await self._github.redeliver(delivery_id)
-                self._log.warning("a lost delivery is sent again", delivery=guid)
+            await self._redeliver(guid, delivery_id, now)
         if back > _NEWEST:
             await self._store.polls.note(_LOOKED_BACK, now)
             self._looked_back = True
+
+    async def _redeliver(self, guid: str, delivery_id: int, now: datetime) -> None:
+        """Ask for one delivery again, and soon once more if GitHub does not take the wish.
+
+        This process may be killed before GitHub has the wish: till then it counts for a minute.
+        """
+        name = f"redeliver:{delivery_id}"
+        if not await self._store.polls.take(name, now, every_s=_WISH_AGAIN_S):
+            return
+        try:
+            await self._github.redeliver(delivery_id)
+        except Permanent as error:  # the others do not wait for it
+            self._log.warning("a delivery is not sent again", delivery=guid, why=str(error))
+            return
+        await self._store.polls.note(name, now + timedelta(seconds=_REDELIVER_EVERY_S))
+        self._log.warning("a lost delivery is sent again", delivery=guid)
 
     async def _look_back(self, now: datetime) -> timedelta:
         """Return how far to look back: mostly at the newest, at times from before the last look."""

@@ -63,6 +63,22 @@ async def test_a_redelivery_that_fails_too_is_asked_for_again_and_later_each_tim
     assert len(runs_of(world, pull)) == 1
 
 
+async def test_a_lost_delivery_whose_redelivery_github_did_not_take_is_asked_for_again_soon(
+    world: World,
+) -> None:
+    kinds = {"503": 4, "secondary": 2, "404": 2, "drop": 4}  # and how often
+    for number, (kind, times) in enumerate(kinds.items()):
+        world.github.deliveries.drop_if(lambda one: one.event == "pull_request")
+        pulls = [world.open_pull(path=f"verl/{number}-{name}.py") for name in "ab"]
+        world.github.deliveries.drop_if(None)
+        world.github.fault(kind, "POST", "/app/hook/*", times=times, retry_after_s=3)
+        for _ in range(9):
+            await world.clock.advance(21)
+            await world.sweep()
+        world.github.faults.clear()
+        assert all(world.gate(pull.head_sha) for pull in pulls), kind
+
+
 async def test_a_command_is_followed_although_the_pull_requests_webhook_was_lost(
     world: World,
 ) -> None:
