@@ -13,7 +13,7 @@ from bot.ports.wake import Topic
 from bot.store import check_rows, repos, run_rows
 from bot.store.audit import add_audit
 from bot.store.database import DbConnection, NewId, insert
-from bot.store.pulls import restate, save_head, save_pull
+from bot.store.pulls import restate, save_former_heads, save_head, save_pull
 from bot.store.rows import upsert, values
 from bot.store.tables import approvals, policies, pushes, runs, selections
 
@@ -52,6 +52,7 @@ async def _save_records(conn: DbConnection, plan: Plan) -> None:
         await repos.save_repo(conn, plan.repo)
     if plan.head is not None:
         await save_head(conn, plan.head)
+    await save_former_heads(conn, plan.former_heads)
     if plan.push is not None:  # a commit keeps its first pusher
         pushed = insert(conn, pushes).values(values(plan.push))
         await conn.execute(pushed.on_conflict_do_nothing())

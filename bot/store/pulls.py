@@ -285,6 +285,13 @@ async def save_head(conn: DbConnection, head: Head) -> None:
     await conn.execute(query, values(head))
 
 
+async def save_former_heads(conn: DbConnection, former: tuple[Head, ...]) -> None:
+    """Write heads that were replaced; a known one stays as it is."""
+    for head in former:
+        row = insert(conn, heads).values(values(head))
+        await conn.execute(row.on_conflict_do_nothing())
+
+
 @prepared
 def _newest_head(repo_id: RepoId, number: int) -> Select[Any]:
     its = (heads.c.repo_id == repo_id) & (heads.c.number == number)

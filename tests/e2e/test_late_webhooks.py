@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from bot.sim.deliveries import Delivery
 from bot.sim.model import Pull
 from tests.e2e.people import say
@@ -119,6 +121,31 @@ async def test_a_cancel_that_comes_after_a_push_does_not_stop_the_run_of_the_new
     await again(world, [late])
     await end(world, runs_of(world, pull)[-1])
     assert world.gate(pull.head_sha).conclusion == "success"
+
+
+@pytest.mark.parametrize("text", ["/ascend-e2e cancel", "/ascend-e2e unit"])
+@pytest.mark.parametrize("lost", [("opened",), ("opened", "synchronize")])
+async def test_a_command_that_comes_after_a_push_is_not_followed_on_the_first_head_that_is_known(
+    world: World, lost: tuple[str, ...], text: str
+) -> None:
+    deliveries = world.github.deliveries
+    deliveries.drop_if(lambda one: one.action in {*lost, "created"})
+    pull = world.open_pull()
+    world.github.people.comment(pull, "maintainer", text)
+    await world.clock.advance(2)
+    world.github.people.push(pull, {"verl/a.py": "2"})
+    deliveries.drop_if(None)
+    late = {one.action: one for one in deliveries.dropped}
+    await world.settle()
+    if "synchronize" in lost:
+        await again(world, [late["opened"]])
+    (run,) = runs_of(world, pull)
+    assert run.inputs["sha"] == pull.head_sha
+    if text.endswith("unit"):
+        await end(world, run)
+    await again(world, [late["created"]])
+    assert runs_of(world, pull) == [run]
+    assert not run.cancelled
 
 
 async def test_a_close_that_comes_after_the_reopening_of_the_same_second_stops_nothing(

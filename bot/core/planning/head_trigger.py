@@ -1,14 +1,17 @@
 """How a pull request's head was learned of, and what that means for its runs."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bot.core.github.events import PullRequestAction
 from bot.core.messages import Message
-from bot.core.model.people import Account
+from bot.core.model.ids import Sha
+from bot.core.model.people import NOBODY, Account
 from bot.core.model.pulls import Head, Pull
 
+_JUST_BEFORE = timedelta(milliseconds=1)
 _TOLD_WITHIN = timedelta(minutes=2)  # a payload may have the time of a change after the push
 
 
@@ -60,6 +63,16 @@ def head_since(
     if told_at and trigger in {HeadTrigger.SYNCHRONIZE, HeadTrigger.REOPENED}:
         return told_at - _TOLD_WITHIN
     return row.updated_at
+
+
+def former_heads(head: Head, told: Iterable[Sha | None]) -> tuple[Head, ...]:
+    """Return the commits of an event that the head has replaced, whose own events may be lost.
+
+    They tell whether a comment that comes late can mean the head. When they were seen is not known.
+    """
+    older = dict.fromkeys(sha for sha in told if sha and sha != head.sha)
+    before = head.seen_at - _JUST_BEFORE
+    return tuple(Head(head.repo_id, head.number, sha, NOBODY, before) for sha in older)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,7 @@ class Plan:
     pull: Pull | None = None
     basis: Pull | None = None  # decided from this row: written only while it has that head
     head: Head | None = None
+    former_heads: tuple[Head, ...] = ()  # those that nobody knew; a known one stays as it is
     push: Push | None = None
     policy: StoredPolicy | None = None
     forget_policy: tuple[RepoId, str] | None = None  # repository, branch

@@ -14,7 +14,7 @@ from bot.core.model.selections import StoredSelection
 from bot.core.model.views import GateDue
 from bot.core.planning import pull_request as planning
 from bot.core.planning.attempts import PolicyAt
-from bot.core.planning.head_trigger import HeadTrigger, LearnedHead, head_since
+from bot.core.planning.head_trigger import HeadTrigger, LearnedHead, former_heads, head_since
 from bot.core.planning.permissions import Requester
 from bot.core.planning.plan import DropClaimant, Plan, Restated
 from bot.core.planning.plan_builder import PlanBuilder
@@ -73,7 +73,9 @@ class PullRequests(Service):
             return await self.closed(event.repo, pull)
         told_at = event.pull.updated_at if pull.head_sha == event.pull.head_sha else None
         trigger = HeadTrigger(event.action)
-        return await self.plan_head(event.repo, pull, trigger, sender, told_at=told_at)
+        plan = await self.plan_head(event.repo, pull, trigger, sender, told_at=told_at)
+        told = (event.before, event.pull.head_sha)
+        return replace(plan, former_heads=former_heads(plan.head, told) if plan.head else ())
 
     async def _gates_that_wait(
         self, event: PullRequestEvent, known: Pull | None

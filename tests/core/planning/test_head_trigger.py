@@ -9,9 +9,9 @@ from bot.core.github.events import PullRequestAction
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.people import NOBODY
 from bot.core.model.pulls import Head, Pull
-from bot.core.planning.head_trigger import HeadTrigger, LearnedHead, head_since
+from bot.core.planning.head_trigger import HeadTrigger, LearnedHead, former_heads, head_since
 from tests.accounts import account
-from tests.core.building import SHA, a_pull, at
+from tests.core.building import OLD_SHA, SHA, a_pull, at
 
 HEAD = Head(RepoId(7), 5, Sha(SHA), NOBODY, at())
 
@@ -87,3 +87,10 @@ def test_a_commit_was_not_the_head_before(
     row: Pull | None, trigger: HeadTrigger, told_at: datetime | None, since: datetime
 ) -> None:
     assert head_since(PULL, row, trigger, told_at) == since
+
+
+def test_other_commits_that_an_event_tells_of_were_the_head_before() -> None:
+    assert former_heads(HEAD, (None, Sha(SHA))) == ()
+    (former,) = former_heads(HEAD, (Sha(OLD_SHA), Sha(SHA), Sha(OLD_SHA)))
+    assert former.sha == OLD_SHA
+    assert former.seen_at < HEAD.seen_at
