@@ -4,7 +4,7 @@ from bot.core.model.ids import RepoId, Sha
 from bot.core.model.runs import Run as OurRun
 from bot.sim.model import Run
 from bot.sim.shapes import check_json, comment_json
-from tests.e2e.world import LABEL, World
+from tests.e2e.world import LABEL, POLICY, World
 
 
 def start_by_hand(world: World, dispatch_id: str, by: str = "writer") -> Run:
@@ -87,3 +87,33 @@ async def test_a_foreign_run_beside_ours_with_a_lower_number_does_not_replace_it
     assert world.gate(pull.head_sha).status == "in_progress"
     await world.finish("failure", "ValueError: x")
     assert world.gate(pull.head_sha).conclusion == "failure"
+
+
+async def test_a_re_run_in_the_actions_tab_gets_no_npus_that_its_person_may_not_have(
+    world: World,
+) -> None:
+    world.github.people.push_branch(
+        "maintainer", {".github/ascend-ci.yml": f"{POLICY}trust: {{standard: maintain}}\n"}
+    )
+    await world.settle()
+    pull = world.open_pull()
+    await world.settle()
+    await world.finish("failure", "ValueError: x")
+    await world.pass_time(120)
+    [run] = world.github.runs()
+    world.github.people.rerun_actions(run, "writer")
+    world.github.actions.start(run)
+    await world.pass_time(10)
+    assert (run.attempt, run.cancelled) == (2, True)
+    check = world.check("unit", pull.head_sha)
+    assert (check.conclusion, world.gate(pull.head_sha).conclusion) == ("failure", "failure")
+    assert "needs maintain permission" in (check.summary or "")
+    world.github.actions.finish(run, "cancelled")
+    await world.pass_time(120)
+    assert (await our_run(world, pull.head_sha)).attempt == 1
+    world.github.people.rerun_actions(run, "maintainer")
+    world.github.actions.start(run)
+    await world.pass_time(10)
+    world.github.actions.finish(run, "success")
+    await world.pass_time(10)
+    assert world.gate(pull.head_sha).conclusion == "success"

@@ -8,18 +8,21 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.core.github.events import WorkflowJobEvent, WorkflowRunEvent
-from bot.core.messages import Message
+from bot.core.messages import Message, Messages
 from bot.core.model.run_events import JobChanged, RunEvent, Source, WorkflowRunChanged
 from bot.core.model.runs import Run, State
 from bot.core.model.views import GateDue
 from bot.core.model.workflow_runs import WorkflowRun
-from bot.core.planning.attempts import Claim, audit_of, next_attempt
-from bot.core.planning.plan import AuditEntry, Plan
+from bot.core.planning.attempts import Claim, PolicyAt, audit_of, next_attempt
+from bot.core.planning.permissions import Refusal, Requester, broken_policy, may_start
+from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck
 from bot.core.planning.pull_request import pr_source
+from bot.core.planning.trust import Authorship, Trusted
 from bot.core.runs.native import as_change
 from bot.core.runs.offline import JobSeen, job_state, own_labels
 from bot.ports.errors import Transient
 from bot.services.runs.native import Natives
+from bot.services.trust import TrustJudge
 from bot.services.workers import Deps, Service
 
 _SOON_S = 5.0  # the end of the attempt before should be known then
@@ -32,6 +35,7 @@ class WorkflowRuns(Service):
     def __init__(self, deps: Deps, natives: Natives) -> None:
         super().__init__(deps)
         self._natives = natives
+        self._trust = TrustJudge(deps)
 
     async def run_changed(self, event: WorkflowRunEvent) -> Plan:
         """Plan what an event of a workflow run changes."""
@@ -56,6 +60,8 @@ class WorkflowRuns(Service):
             over = WorkflowRunChanged(before.actions_attempt, "completed")
             run_event = RunEvent(before.id, Source.WEBHOOK, now, over)
             return Plan(repo=event.repo, run_events=(run_event,))
+        if refusal := await self._refusal(event, before):
+            return await self._refused(event, before, refusal)
         origin = Message("origin_actions", who=event.run.triggered_by.login or Message("somebody"))
         request = replace(
             next_attempt(before, origin), claims=await self._claims(event, before), adopts=event.run
@@ -71,6 +77,40 @@ class WorkflowRuns(Service):
                 audit_of(run, what, "adopted", now, who=event.run.triggered_by.login or "somebody"),
             ),
         )
+
+    async def _refusal(self, event: WorkflowRunEvent, before: Run) -> Refusal | None:
+        """Return why a person may not have our run run again; GitHub lets anybody with write.
+
+        By GitHub's own rules a native one may.
+        """
+        who, repo = event.run.triggered_by, event.repo
+        by_us = who == await self._github.app_account(repo)
+        if before.snapshot.native or by_us or not who:
+            return None
+        at = await self._policies.of(repo, before.snapshot.policy_ref)
+        messages = Messages(before.snapshot.language)
+        if not isinstance(at, PolicyAt):
+            errors = at.errors if at else ()
+            return Refusal(broken_policy(messages, errors, before.snapshot.policy_ref))
+        person = await self._trust.person(repo, at, who)
+        # It was dispatched, so its commit was trusted.
+        trust = Trusted(True, Message("trust_no_pull"))
+        requester = Requester(person, before.sha, Authorship(frozenset()), trust)
+        answer = may_start(messages, at.policy, before.suite, requester, "")
+        return answer if isinstance(answer, Refusal) else None
+
+    async def _refused(self, event: WorkflowRunEvent, before: Run, refusal: Refusal) -> Plan:
+        """Cancel a re-run that is not followed, and say why in the check run of the one before."""
+        seen = await self._github.actions_run(event.repo, event.run.id)
+        stopped = await self._cancel(event, before, seen, "trust: the run is not followed")
+        if not stopped:
+            return Plan(repo=event.repo)
+        who, now = event.run.triggered_by, self._clock.now()
+        what = f"rerun {before.suite} in the Actions tab"
+        where = (before.repo_id, before.number, before.sha)
+        entry = AuditEntry(now, who.login, what, False, "trust", *where, who_id=who.id)
+        told = RepublishCheck(before.repo_id, before.sha, before.id, refusal.text)
+        return Plan(repo=event.repo, republish=(told,), audit=(entry, *stopped))
 
     async def _claims(self, event: WorkflowRunEvent, before: Run) -> tuple[Claim, ...]:
         """Return for whom an adopted run runs: the pull requests at its commit, else itself."""
