@@ -4,14 +4,25 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Update, case, delete, func, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Update,
+    case,
+    delete,
+    func,
+    literal,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.sql.dml import ReturningInsert
 
 from bot.core.github.events import InstallationEvent
 from bot.core.messages import NOTHING
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.runs import Run, State
-from bot.core.model.views import GateDue, Proposal, Reply, waits_its_turn
+from bot.core.model.views import GateDue, Proposal, Reply
 from bot.core.planning.plan import RepublishCheck
 from bot.store.database import DbConnection, Insert, NewId, insert
 from bot.store.leases import FREE, Lease, held_parameters, still_held
@@ -50,7 +61,7 @@ async def touch_gate(conn: DbConnection, gate: GateDue, now: datetime, new_id: N
     row = {**_row(gate, new_id(now), now), "name": _GATE, **_gate_values(gate)}
     made = await conn.execute(_put_gate(insert(conn, checks)), row)
     if made.first() is None:
-        change = update(checks).where(current).values({**_bumped(now), **_gate_values(gate)})
+        change = update(checks).where(current).values({**_bumped(now), **_gate_changes(gate)})
         await conn.execute(change)
 
 
@@ -70,8 +81,8 @@ async def _close_gate(
     # Locked first: two pull requests may leave the commit, or get it, at the same moment.
     await conn.execute(select(checks.c.external_id).where(current).with_for_update())
     there = (pulls.c.repo_id == gate.repo_id) & (pulls.c.head_sha == gate.sha) & pulls.c.open
-    # That this pull request had to wait is no matter of the others.
-    its = update(checks).where(current, checks.c.unknown == waits_its_turn(gate.number))
+    # What could not be judged of this pull request is no matter of the others.
+    its = update(checks).where(current, checks.c.number == gate.number)
     await conn.execute(its.values(unknown=NOTHING))
     change = update(checks).where(current).values(_bumped(now))
     if not await conn.scalar(select(pulls.c.number).where(there).limit(1)):
@@ -115,6 +126,17 @@ def _gate_values(gate: GateDue) -> dict[str, Any]:
     known = {"number": gate.number, "name": gate.name}
     said = {"closed": gate.closed, "unknown": gate.unknown}
     return said | {name: value for name, value in known.items() if value}
+
+
+def _gate_changes(gate: GateDue) -> dict[str, Any]:
+    """Return what a gate's row gets; what is unknown of another pull request stays unknown."""
+    values = _gate_values(gate)
+    foreign = (checks.c.unknown != NOTHING) & (checks.c.number != gate.number)
+    kept = {name: checks.c[name] for name in ("unknown", "number") if name in values}
+    return values | {
+        name: case((foreign, column), else_=literal(values[name], column.type))
+        for name, column in kept.items()
+    }
 
 
 def _bumped(now: datetime) -> dict[str, Any]:

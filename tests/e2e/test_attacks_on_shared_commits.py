@@ -271,3 +271,45 @@ async def test_an_open_run_of_another_policy_is_not_taken_for_ones_own(world: Wo
     world.github.people.retarget(pull, "weak")
     await stands(world)
     assert world.github.runs()[2].cancelled
+
+
+async def never_listed(world: World, base: str, other: Pull) -> Pull:
+    """Open a stranger's pull request of another one's commit, whose files GitHub never lists."""
+    people = world.github.people
+    mine = people.open_pull("stranger", {"docs/m.md": "1"}, NewPull(fork=True, base=base))
+    await world.settle()
+    world.github.fault("500", "GET", f"*/pulls/{mine.number}/files", times=1000)
+    people.force_push(mine, other.head_sha)
+    await stands(world, 600)  # so long that GitHub is asked every 5 minutes
+    return mine
+
+
+async def test_another_pull_request_does_not_turn_green_what_github_did_not_let_us_judge(
+    world: World,
+) -> None:
+    people = world.github.people
+    people.push_branch("maintainer", {"verl/a.py": "1"}, "old")
+    easy = people.open_pull("stranger", {"docs/a.md": "1"}, NewPull(fork=True, base="old"))
+    await world.settle()
+    assert gate(world, easy) == GREEN
+    mine = await never_listed(world, "main", easy)
+    assert gate(world, easy) == RUNS
+    people.close(easy)
+    await world.settle()
+    people.reopen(easy)
+    await world.settle()
+    assert gate(world, easy) == RUNS
+    world.github.faults.clear()
+    people.close(mine)
+    await stands(world, 320)
+    assert gate(world, easy) == GREEN
+
+
+async def test_a_strangers_pull_request_that_github_never_lists_does_not_hold_a_members_gate(
+    world: World,
+) -> None:
+    world.github.people.push_branch("maintainer", {"verl/a.py": "1"}, "old")
+    pull = world.open_pull("writer", "docs/a.md")
+    await world.settle()
+    await never_listed(world, "old", pull)
+    assert gate(world, pull) == GREEN

@@ -82,23 +82,31 @@ class PullRequests(Service):
     ) -> tuple[GateDue, ...]:
         """Open the gate of a commit that was judged for less than a waiting event tells of it.
 
-        It may be green for another base, or for another pull request. Beside one by somebody with
-        rights that of a stranger would not count. Return the gate, closed, in case that the event
-        is dropped.
+        It may be green for another base, or for another pull request. Return the gate, closed, in
+        case that the event is dropped.
         """
         repo, pull = event.repo, event.pull
         if known is not None and not known.differs(pull):
             return ()
-        bases = {pull.base_ref, repo.default_branch}
-        for other in await self._others_at(pull):
-            if other.base_ref in bases and await self._strangers.has_rights(repo, other.author):
-                return ()
+        if await self._is_beside_a_member(repo, pull):
+            return ()
         if not await self._store.pulls.selections(repo.id, pull.head_sha):
             return ()
         if not await self._store.pulls.is_unknown(repo.id, pull.head_sha):
             gate = GateDue(repo.id, pull.head_sha, pull.number)
             await self._unknown.show_waiting(repo, gate)
         return (planning.gate_of_former_head(pull.head_sha, pull),)
+
+    async def _is_beside_a_member(self, repo: Repo, pull: Pull) -> bool:
+        """Return True if a stranger's pull request would not count for the gate of its head.
+
+        Somebody with rights has one of the same commit there.
+        """
+        bases = {pull.base_ref, repo.default_branch}
+        others = [one.author for one in await self._others_at(pull) if one.base_ref in bases]
+        if not others or await self._strangers.has_rights(repo, pull.author):
+            return False
+        return any([await self._strangers.has_rights(repo, author) for author in others])
 
     async def closed(self, repo: Repo, pull: Pull, why: Message = _CLOSED) -> Plan:
         """Stop what runs for a closed pull request only."""
@@ -121,8 +129,9 @@ class PullRequests(Service):
         except HeadMoved as moved:
             return await self._plan_moved(repo, moved.pull)
         except (Transient, Permanent) as error:
-            gate = GateDue(pull.repo_id, pull.head_sha, pull.number)
-            await self._unknown.show(repo, gate, error)
+            if not await self._is_beside_a_member(repo, pull):
+                gate = GateDue(pull.repo_id, pull.head_sha, pull.number)
+                await self._unknown.show(repo, gate, error)
             raise
 
     async def _plan_moved(self, repo: Repo, pull: Pull) -> Plan:
