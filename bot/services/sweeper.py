@@ -33,7 +33,7 @@ _LOOK_BACK_EVERY = timedelta(minutes=5)  # most looks at deliveries are at the n
 _NEWEST = timedelta(minutes=2)
 _SETTLED = timedelta(seconds=20)  # GitHub gives up a delivery after 10 s
 _REDELIVER_EVERY_S = 3600.0
-_WISH_AGAIN_S = 60.0
+_TRY_AGAIN_S = 60.0  # what GitHub did not take or answer, however seldom it is done
 _PRUNE_EVERY_S = 3600.0
 _PRUNE_AT_ONCE = 500
 # Each pull request costs some calls, and starts runs.
@@ -150,6 +150,9 @@ class Sweeper(Service):
             with bound_context(check=name):
                 await check()
         except Transient as error:
+            if not isinstance(error, DatabaseTrouble):
+                wait = timedelta(seconds=max(_TRY_AGAIN_S, error.retry_after_s or 0))
+                await self._store.polls.hurry(name, self._clock.now() + wait)
             if not error.is_told:
                 self._log.warning("a check has to wait", check=name, why=str(error))
         except Permanent as error:
@@ -182,7 +185,7 @@ class Sweeper(Service):
         This process may be killed before GitHub has the wish: till then it counts for a minute.
         """
         name = f"redeliver:{delivery_id}"
-        if not await self._store.polls.take(name, now, every_s=_WISH_AGAIN_S):
+        if not await self._store.polls.take(name, now, every_s=_TRY_AGAIN_S):
             return
         try:
             await self._github.redeliver(delivery_id)

@@ -101,6 +101,20 @@ async def test_a_head_that_github_never_told_of_is_found_by_looking(world: World
     assert world.gate(pushed.head_sha).conclusion == "action_required"
 
 
+async def test_a_look_at_heads_that_github_did_not_answer_is_made_again_after_a_minute(
+    world: World,
+) -> None:
+    world.github.deliveries.drop_if(lambda one: one.event == "pull_request")
+    pull = world.open_pull()
+    world.github.deliveries.drop_if(None)
+    world.github.deliveries.sent.clear()  # so old that GitHub lists them no more
+    world.github.fault("503", "GET", "/repos/*/pulls", times=3)
+    for seconds in (3601, 1, 61):
+        await world.clock.advance(seconds)
+        await world.sweep()
+    assert len(runs_of(world, pull)) == 1
+
+
 async def test_what_was_lost_comes_again_in_its_order(world: World) -> None:
     await begun(world, "verl/0.py")  # the repository is known
     (installation,) = world.github.state.installations.values()
