@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -18,8 +18,10 @@ from bot.adapters.github import GitHubClient
 from bot.adapters.github.outages import Outages
 from bot.adapters.logs import StoredLogs
 from bot.adapters.oidc import OidcIssuer
+from bot.adapters.plots import can_draw, draw
 from bot.adapters.rayjobs import HttpLimits, open_rayjobs
 from bot.adapters.sandbox.pool import open_sandbox
+from bot.core.report.plot_links import PlotLinks, is_reachable
 from bot.door import DOOR, Door, DoorLimits, GuardedRunner, room_for_connections
 from bot.ports.clock import Clock
 from bot.ports.errors import ListenError
@@ -61,12 +63,15 @@ from bot.web.explain import PULL, ExplainApi
 from bot.web.guard import Guard
 from bot.web.health import GitHubHeard, HealthPage, Probes, root
 from bot.web.hooks import Hooks
+from bot.web.plots import PLOT, Plots
 
 _INBOXES = 2  # loops of one kind, so that one slow delivery or step does not delay the others
 # A training step is silent for minutes. A submitter without numbers would replay its log then.
 _SILENCE_S = 300.0
 _RUNNERS = 4
 _REPORTERS = 2
+_NO_DRAWING = "Pillow is not installed: pip install 'ascend-ci[plots]'"
+_NOT_REACHABLE = "PUBLIC_URL is not an https address that GitHub can reach"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +184,9 @@ async def open_loops(parts: Parts) -> AsyncIterator[WorkerPool]:
     )
     inbox = Inbox(deps, handlers)
     runner = RunReconciler(deps, Claims(deps, pulls), digesters, parts.rayjobs)
-    reporter = Reporter(deps, Where(pages_of(str(settings.github_api_url)), ""))
+    reporter = Reporter(
+        deps, Where(pages_of(str(settings.github_api_url)), "", plot_links(settings))
+    )
     options = SweeperOptions(
         settings.poll_seconds,
         timedelta(days=settings.retention_days),
@@ -212,12 +219,13 @@ def make_web(parts: Parts, loops: WorkerPool) -> web.Application:
     settings = parts.settings
     hooks = Hooks(
         parts.store,
-        tuple(secret.get_secret_value().encode() for secret in settings.github_webhook_secret),
+        _webhook_secrets(settings),
         settings.github_app_id,
         parts.clock,
         parts.metrics,
     )
     probes = Probes(parts.store, parts.metrics, parts.clock, loops.stuck)
+    plots = Plots(parts.store, parts.sandbox, plot_links(settings), draw)
     token = settings.metrics_token
     guard = Guard("token" if token else "public", token.get_secret_value() if token else None)
     connections = room_for_connections()
@@ -231,10 +239,21 @@ def make_web(parts: Parts, loops: WorkerPool) -> web.Application:
             web.get("/healthz", probes.healthz),
             web.get("/readyz", probes.readyz),
             web.get("/metrics", guard(probes.metrics)),
+            web.get(f"/plots/{PLOT}", plots.get),
         ]
     )
     app.add_subapp("/api/v1", make_api(parts, loops))
     return app
+
+
+def plot_links(settings: Settings, can_draw: Callable[[], bool] = can_draw) -> PlotLinks | None:
+    """Return the addresses of plots; None if GitHub could not fetch them, or none can be drawn."""
+    url = str(settings.public_url or "")
+    return PlotLinks(url, _webhook_secrets(settings)) if is_reachable(url) and can_draw() else None
+
+
+def _webhook_secrets(settings: Settings) -> tuple[bytes, ...]:
+    return tuple(secret.get_secret_value().encode() for secret in settings.github_webhook_secret)
 
 
 def _default(settings: Settings) -> bytes | None:
@@ -285,6 +304,8 @@ async def run(settings: Settings, *, with_web: bool) -> None:
         if with_web:
             await _listen(stack, parts, loops)
         log.info("started", owner=parts.loop.owner, web=with_web)
+        if settings.public_url and not plot_links(settings):
+            log.info("plots are off", why=_NO_DRAWING if not can_draw() else _NOT_REACHABLE)
         await loops.run(stop)
     log.info("stopped")
 

@@ -11,6 +11,7 @@ from bot.core.model.views import RECEIPT, CheckWrite, GateView, Proposal
 from bot.core.policy.changes import Comparison
 from bot.core.report.context import Context
 from bot.core.report.gate import gate_check
+from bot.core.report.plot_links import PlotLinks
 from bot.core.report.policy_change import policy_check
 from bot.core.report.reply import reply_body, reply_marker
 from bot.core.report.standing import gate_state
@@ -35,6 +36,7 @@ class Where:
 
     html_url: str  # GitHub's pages
     public_url: str  # the bot's own pages, "" for none
+    plots: PlotLinks | None = None  # None: no plots
 
 
 class Reporter(Service):
@@ -119,6 +121,7 @@ class Reporter(Service):
             html_url=self._where.html_url,
             gate=due.name,
             external_id=due.external_id,
+            plots=self._where.plots if due.repo.public else None,
         )
         now = self._clock.now()
         if isinstance(due.view, GateView):

@@ -111,6 +111,7 @@ class Checks:
             if key in output:
                 setattr(run, key, output[key])
         run.annotations += output.get("annotations", [])
+        run.images = output.get("images", run.images)
 
     def note(self, run: CheckRun) -> None:
         """Remember the run as it is now, for the lists that lag."""
@@ -212,6 +213,7 @@ def _check_output(output: dict[str, Any] | None, *, creating: bool) -> None:
         refuse("Invalid request.", f"No more than {MAX_ANNOTATIONS} items are allowed")
     for annotation in annotations:
         _check_annotation(annotation)
+    _check_images(output.get("images", []))
 
 
 def _custom(field: str, message: str) -> dict[str, str]:
@@ -232,6 +234,13 @@ def _check_annotation(annotation: dict[str, Any]) -> None:
     for key, limit in (("message", 65_536), ("raw_details", 65_536), ("title", 255)):
         if len((annotation.get(key) or "").encode()) > limit:
             raise GitHubError(422, "Validation Failed", errors=[_custom(key, f"{key} is too long")])
+
+
+def _check_images(images: list[dict[str, str]]) -> None:
+    for image in images:
+        for key in ("alt", "image_url"):
+            if not image.get(key):
+                refuse("Invalid request.", f'"{key}" wasn\'t supplied.')
 
 
 def _check_actions(actions: list[dict[str, str]]) -> None:

@@ -200,6 +200,7 @@ class CheckRun:
     summary: str | None = None
     text: str | None = None
     annotations: list[dict[str, Any]] = field(default_factory=list)
+    images: list[dict[str, Any]] = field(default_factory=list)
     actions: list[dict[str, str]] = field(default_factory=list)
     past: list[tuple[datetime, dict[str, Any]]] = field(default_factory=list)
 

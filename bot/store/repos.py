@@ -59,6 +59,7 @@ def _save_repo(query: Insert) -> Insert:
         "owner": query.excluded.owner,
         "name": query.excluded.name,
         "default_branch": query.excluded.default_branch,
+        "public": query.excluded.public,
         "active": repos.c.active
         | func.coalesce(query.excluded.installation_id != repos.c.installation_id, false()),
         "installation_id": func.coalesce(query.excluded.installation_id, repos.c.installation_id),

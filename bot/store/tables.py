@@ -52,6 +52,7 @@ repos = sa.Table(
     sa.Column("default_branch", sa.Text, nullable=False),
     sa.Column("installation_id", sa.BigInteger),
     sa.Column("active", sa.Boolean, nullable=False),
+    sa.Column("public", sa.Boolean, nullable=False),
 )
 
 pulls = sa.Table(

@@ -19,7 +19,7 @@ from bot.core.github import limits
 from bot.core.github.markdown import cut_bytes
 from bot.core.model.ids import Sha
 from bot.core.model.repos import Repo
-from bot.core.model.views import Annotation, Button, CheckWrite
+from bot.core.model.views import Annotation, Button, CheckWrite, Image
 from bot.ports.errors import Permanent, Transient
 
 Json = dict[str, Any]
@@ -212,6 +212,8 @@ def output_of(check: CheckWrite, annotations: Sequence[Annotation] = ()) -> Json
         output["text"] = cut_bytes(check.text, limits.TEXT_BYTES, MARK)
     if annotations:
         output["annotations"] = [_annotation(item) for item in annotations]
+    if check.images:
+        output["images"] = [_image(item) for item in check.images]
     return output
 
 
@@ -242,6 +244,10 @@ def _annotation(item: Annotation) -> Json:
     if item.title:
         body["title"] = cut_chars(item.title, limits.TITLE_CHARS)
     return body
+
+
+def _image(item: Image) -> Json:
+    return {"alt": item.alt, "image_url": item.url, "caption": item.caption}
 
 
 def _button(button: Button) -> Json:

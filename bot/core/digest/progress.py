@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from bot.core.digest.result import Progress
+from bot.core.digest.points import StepPoints, point_of
+from bot.core.digest.result import Progress, StepPoint
 from bot.core.digest.series import ProgressForm, are_alike, walls_go_on
 from bot.core.digest.shapes import clean
 
@@ -41,6 +42,8 @@ class ProgressClock:
     first_wall: str = ""
     last_wall: str = ""
     form: ProgressForm | None = None  # of the last line of progress
+    plotted: tuple[StepPoint, ...] = ()  # up to the last `step:` line whose metrics were parsed
+    points: StepPoints = field(default_factory=StepPoints)
 
     def seen(self, no: int, wall: str) -> None:
         """Note a sign of progress: a step, a passed test, a served request."""
@@ -57,6 +60,7 @@ class ProgressClock:
             return False
         self.step, self.line = int(match[1]), no
         self.raw = raw[match.end() : match.end() + _MAX_STEP_BYTES]
+        self.points.take(self.step, self.raw)
         self.seen(no, wall_of(raw))
         self.form = ProgressForm.STEP
         return True
@@ -86,10 +90,18 @@ class ProgressClock:
             return False
         if form is ProgressForm.BAR and b"rogress" in skipped and not _tells_speed(last):
             return False
+        if form is ProgressForm.STEP:
+            self._plot(skipped)
         lines = skipped.count(b"\n")
         self.marks += lines
         self.step += lines if form is ProgressForm.RECORD else 0
         return True
+
+    def _plot(self, lines: bytes) -> None:
+        """Take the points of steps that are not read otherwise."""
+        for line in lines.split(b"\n"):
+            if match := _STEP.search(line):
+                self.points.take(int(match[1]), line[match.end() : match.end() + _MAX_STEP_BYTES])
 
     def bar(self, no: int, raw: bytes) -> None:
         """Read a progress bar; a trainer's bar gives the number of steps and the speed."""
@@ -105,6 +117,7 @@ class ProgressClock:
 
     def _step(self, no: int, step: int, total: int | None, metrics: dict[str, float]) -> None:
         self.step, self.line, self.metrics, self.raw = step, no, metrics, b""
+        self.plotted = ()
         self.total = total or self.total
         self._speed()
 
@@ -119,9 +132,12 @@ class ProgressClock:
         if not self.line:
             return None
         if self.raw:
-            self.metrics, self.raw = verl_metrics(clean(self.raw)), b""
+            self.metrics = verl_metrics(clean(self.raw))
+            self.plotted = self.points.up_to(point_of(self.step, self.raw))
+            self.raw = b""
             self._speed()
-        return Progress(self.step, self.total, self.seconds, dict(self.metrics), self.line)
+        told = (self.step, self.total, self.seconds, dict(self.metrics), self.line)
+        return Progress(*told, self.plotted)
 
     def steady(self, no: int, wall: str, text: str = "") -> bool:
         """Return True if the run still made progress when a line with that text stopped it."""

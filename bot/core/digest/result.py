@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Self
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -20,15 +20,27 @@ class Location:
     message: str
 
 
+class StepPoint(NamedTuple):
+    """What one step measured, for a plot; None for what it did not print."""
+
+    step: int
+    reward: float | None  # `critic/rewards/mean`
+    seconds: float | None  # `timing_s/step`
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The last sign of progress; `total` and `seconds_per_step` are None when unknown."""
+    """The last sign of progress; `total` and `seconds_per_step` are None when unknown.
+
+    `points` are of steps at equal distances from the first one on, and of the last one.
+    """
 
     step: int
     total: int | None = None
     seconds_per_step: float | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     line: int = 0
+    points: tuple[StepPoint, ...] = ()
 
 
 class Unread(StrEnum):

@@ -142,6 +142,7 @@ def _repo(payload: Payload) -> Repo:
         name=_text(payload, "repository.name"),
         default_branch=_maybe_text(payload, "repository.default_branch") or "main",
         installation_id=_maybe_number(payload, "installation.id"),
+        public=_maybe(payload, "repository.private") is False,
     )
 
 

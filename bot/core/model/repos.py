@@ -17,6 +17,7 @@ class Repo:
     default_branch: str
     installation_id: int | None = None  # None: not in the payload, to be asked for
     active: bool = True  # False once suspended or removed: nothing is called
+    public: bool = False  # GitHub said so last; what is not known is not shown to everybody
 
     @property
     def full_name(self) -> str:

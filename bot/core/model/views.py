@@ -38,6 +38,15 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture that a check run shows; GitHub fetches it without credentials."""
+
+    alt: str
+    url: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckWrite:
     """A whole check run as it should be shown."""
 
@@ -54,6 +63,7 @@ class CheckWrite:
     completed_at: datetime | None = None
     annotations: tuple[Annotation, ...] = ()  # sent once, with the completing write
     buttons: tuple[Button, ...] = ()
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from bot.core.model.ids import short
 from bot.core.model.runs import Run
 from bot.core.model.views import Button
 from bot.core.planning.offers import line, start_line
+from bot.core.report.plot_links import PlotLinks
 from bot.core.secrets.redaction import Redactor
 
 
@@ -27,6 +28,7 @@ class Context:
     external_id: str = ""
     language: str = "en"
     redact: tuple[str, ...] = ()  # the policy's `log.redact`
+    plots: PlotLinks | None = None  # None: the repository is not public, or plots are off
 
 
 class MarkdownWriter:

@@ -15,6 +15,7 @@ from bot.core.report.failure import (
     failure_text,
     next_step,
 )
+from bot.core.report.images import images
 from bot.core.report.measured import measured
 from bot.core.report.sections import Section, compose
 from bot.core.report.story import followed, now_lines, origin, timeline, what
@@ -59,6 +60,7 @@ def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
         completed_at=(run.ended_at or now) if end else None,
         annotations=annotations(writer, bad.cause) if bad and bad.cause else (),
         buttons=(writer.button("rerun"),) if end and _again(end) else (),
+        images=images(writer, run, view.rayjobs),
     )
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from bot.core.digest.digester import Digester
 from bot.core.digest.progress import ProgressClock, moment, verl_metrics
-from bot.core.digest.result import Progress
+from bot.core.digest.result import Progress, StepPoint
 from tests.core.digest.corpus import signatures
 
 
@@ -22,7 +22,7 @@ def test_a_verl_step_gives_its_number_and_metrics() -> None:
         b"(T pid=1) step:7 - actor/loss:0.5 - name:text - timing_s/step:41.0 - a/error:1e-3\n"
     )
     metrics = {"actor/loss": 0.5, "timing_s/step": 41.0, "a/error": 0.001}
-    assert found == Progress(7, None, 41.0, metrics, 2)
+    assert found == Progress(7, None, 41.0, metrics, 2, (StepPoint(7, None, 41.0),))
 
 
 def test_a_bar_gives_total_and_speed() -> None:

@@ -151,6 +151,8 @@ REPORTS = {
     "metric_head": "metric",
     "metric_value": "last step",
     "metric_usual": "{ref}, last {runs}",
+    "plot_alt": "Plot of the mean reward and the seconds per step, steps {first} to {last}",
+    "plot_caption": "Mean reward and seconds per step, steps {first} to {last}",
     # -- phases, with their durations or since when they go on ----------------------------------
     "phase_queued": "queued {span}",
     "phase_queued_since": "queued since {at}",

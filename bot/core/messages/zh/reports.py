@@ -144,6 +144,8 @@ REPORTS = {
     "metric_head": "指标",
     "metric_value": "最后一步",
     "metric_usual": "{ref}，最近{runs}",
+    "plot_alt": "平均奖励与每步耗时（秒）的曲线图，第 {first} 步至第 {last} 步",
+    "plot_caption": "平均奖励与每步耗时（秒），第 {first} 步至第 {last} 步",
     # -- phases, with their durations or since when they go on ------------------------------------
     "phase_queued": "排队{span}",
     "phase_queued_since": "{at} 起排队",

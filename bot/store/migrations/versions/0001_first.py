@@ -32,6 +32,7 @@ queue_locks repo_id:big*
 replies comment_id:big* repo_id:big number:big head:text made_at:big receipt_missing:bool=false
   language:text=en REPORT
 repos id:big* owner:text name:text default_branch:text installation_id:big? active:bool
+  public:bool
 runs id:text* repo_id:big sha:text suite:text essence:text attempt:int snapshot:text
   created_at:big state:text outcome:text? why:text cause:text= origin:text number:big?
   not_before:big? dispatch_id:text? retries:int=0 retry:text= rerun_of:big? label:text?
