@@ -22,6 +22,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import ParamSpec, TypeVar
 
+from isal import isal_zlib
+
 from bot.core.model.ids import RunId
 from bot.ports.errors import Transient
 
@@ -30,8 +32,7 @@ _T = TypeVar("_T")
 
 # Text in one member: a page must unpack this much to show one line.
 _MEMBER_BYTES = 1024 * 1024
-# Logs shrink to a tenth at the fastest level. The best level saves a quarter more at five times
-# the cost.
+# Logs shrink to an eighth at this level, for a third of zlib's time; the next one saves nothing more.
 _LEVEL = 1
 _MAGIC = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff"  # deflate, extra field, no time, unknown system
 # The extra field: its length, our subfield's name and length, then member bytes, text bytes, lines.
@@ -245,12 +246,12 @@ def _member_at(file: FileIO, offset: int, skip_lines: int) -> tuple[_Member, byt
 
 
 def _packed(text: bytes) -> bytes:
-    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    packer = isal_zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     body = packer.compress(text) + packer.flush()
     size = _HEADER_BYTES + len(body) + _TRAILER.size
     lines = text.count(b"\n")
     extra = _EXTRA.pack(_EXTRA_BYTES, b"A", b"C", _EXTRA_BYTES - 4, size, len(text), lines)
-    return _MAGIC + extra + body + _TRAILER.pack(zlib.crc32(text), len(text))
+    return _MAGIC + extra + body + _TRAILER.pack(isal_zlib.crc32(text), len(text))
 
 
 def _unpacked(data: bytes, member: _Member, offset: int) -> bytes:

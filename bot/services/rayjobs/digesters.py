@@ -8,7 +8,7 @@ here.
 import asyncio
 import json
 import pickle
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
@@ -83,12 +83,13 @@ class DigestSpec:
     shipped: str  # the text of `config/signatures.yml`
     own: str  # the policy's signatures, as JSON
     repo_roots: tuple[str, ...]
-    redact: tuple[str, ...]
+    redact: tuple[str, ...] | None  # None: whoever feeds the log has redacted it
 
     def digester(self, state: bytes) -> Digester:
         """Return a digester that goes on from a state; b"" begins."""
         book = _compiled(self.shipped, self.own)
-        made = Digester(book, repo_roots=self.repo_roots, redactor=Redactor(self.redact))
+        redactor = None if self.redact is None else Redactor(self.redact)
+        made = Digester(book, repo_roots=self.repo_roots, redactor=redactor)
         if state:
             made.go_on(_Unpickler(BytesIO(state), book).load())
         return made
@@ -106,11 +107,15 @@ class Digesters:
         self._sandbox = sandbox
         self._share = LogShare(budget or LogBudget(), clock)
 
-    def of(self, run: Run) -> "LogDigest":
-        """Return the digest of a log of this run, before its first byte."""
+    def of(self, run: Run, *, redacted: bool = False) -> "LogDigest":
+        """Return the digest of a log of this run, before its first byte.
+
+        A log that is fed with its secrets is redacted before it is read.
+        """
         log = run.snapshot.log
         own = json.dumps([signature.as_json() for signature in log.signatures])
-        spec = DigestSpec(self._shipped, own, log.repo_roots, log.redact)
+        redact = None if redacted else log.redact
+        spec = DigestSpec(self._shipped, own, log.repo_roots, redact)
         return LogDigest(spec, self._sandbox, f"log {run.id}", self._share)
 
 
@@ -126,7 +131,8 @@ class LogDigest:
     _progress: Progress | None = None
     _bytes: int = 0  # of the log so far
     _seconds: float = 0.0
-    _waiting: bytearray = field(default_factory=bytearray)
+    _waiting: deque[bytes] = field(default_factory=deque)
+    _waiting_bytes: int = 0
     _state: bytes = b""
     _piece: int = PIECE_BYTES
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -136,12 +142,13 @@ class LogDigest:
         self._bytes += len(text)
         if self._bytes > self.share.budget.bytes:
             self.unread = self.unread or Unread.SIZE
-        if self.unread is None:
-            self._waiting += text
+        if self.unread is None and text:
+            self._waiting.append(text)
+            self._waiting_bytes += len(text)
 
     async def read(self) -> None:
         """Read what waits, if it is a whole piece."""
-        while len(self._waiting) >= self._piece:
+        while self._waiting_bytes >= self._piece:
             await self._read_piece()
 
     async def catch_up(self) -> None:
@@ -171,13 +178,13 @@ class LogDigest:
 
     def _here(self) -> Digester:
         digester = self.spec.digester(b"")
-        digester.feed(bytes(self._waiting))
+        digester.feed(b"".join(self._waiting))
         return digester
 
     async def _read_piece(self) -> None:
         async with self._turn:
             await self._wait_for_share()
-            text = bytes(self._waiting[: self._piece])
+            text = self._next()
             if not text:
                 return
             answer = await self.sandbox.run(self.owner, _read, self.spec, self._state, text)
@@ -186,14 +193,35 @@ class LogDigest:
                 self._count(answer.seconds)
             else:
                 self.unread = Unread(answer.why)
-            del self._waiting[: len(text) if self.unread is None else None]
+            if self.unread is None:
+                self._waiting_bytes -= len(self._waiting.popleft())
+            else:
+                self._drop()
+
+    def _next(self) -> bytes:
+        """Return the next piece; until it was read it stays the first that waits."""
+        parts, room = [], self._piece
+        while self._waiting and room:
+            part = self._waiting.popleft()
+            if len(part) > room:
+                self._waiting.appendleft(part[room:])
+            parts.append(part[:room])
+            room -= len(parts[-1])
+        text = b"".join(parts)
+        if text:
+            self._waiting.appendleft(text)
+        return text
+
+    def _drop(self) -> None:
+        self._waiting.clear()
+        self._waiting_bytes = 0
 
     async def _wait_for_share(self) -> None:
         """Wait if all logs took too much time, and this one more than its share."""
         while wait_s := self.share.wait_s(self.owner):
             if self._seconds >= self.share.budget.dear_cpu_s:
                 self.unread = Unread.BUSY
-                self._waiting.clear()
+                self._drop()
                 return
             await self.share.clock.sleep(wait_s)
 

@@ -1,6 +1,7 @@
 """The log of one RayJob: its file and its resume state always cover the same events.
 
-The file holds what people may read, so it is redacted; the digester redacts what it quotes itself.
+Each text is redacted once, before it is stored and read: both get the same bytes, and a log that is
+resumed from its file gives the same digest.
 Statuses, watch problems and the end are lines of it too, in the forms that the workflow's own
 helper prints, which the digester knows.
 """
@@ -48,7 +49,7 @@ class RayJobLog:
         self._redacting = RedactingStream(Redactor(run.snapshot.log.redact))
         self._file: LogFile | None = None
         self._kept = 0  # stored bytes of a file that can't be written any more
-        self._waiting: list[bytes] = []
+        self._waiting: list[bytes] = []  # the only text with its secrets
         self._waiting_bytes = 0
         self._lock = asyncio.Lock()
 
@@ -61,7 +62,7 @@ class RayJobLog:
         Beginning anew means a watch from the first line, where the submitter offers one. Without a
         file that can be written it begins anew, too, and leaves the stored part as it is.
         """
-        log = cls(run, digesters.of(run), Resume())
+        log = cls(run, digesters.of(run, redacted=True), Resume())
         file = await log._open(files, run, rayjob, rayjob.log_bytes)
         if file is None:
             return log
@@ -69,7 +70,8 @@ class RayJobLog:
             log.resume = _resume(rayjob, file.length)
             end = b""
             async for text in file.read():
-                log._take(text)
+                log.lines += text.count(b"\n")
+                log._digest.feed(text)
                 end = (end + text)[-STATE_BYTES:]
                 await log.read_on()
             log._redacting.resume(end)
@@ -78,7 +80,7 @@ class RayJobLog:
             raise
         except Transient:  # the file is damaged
             await log.close()
-            log = cls(run, digesters.of(run), Resume())
+            log = cls(run, digesters.of(run, redacted=True), Resume())
             await log._open(files, run, rayjob, 0)
         return log
 
@@ -111,24 +113,26 @@ class RayJobLog:
         text = "".join([f"{line_of(event)}\n" for event in events]).encode("utf-8", "replace")
         if not text:
             return
-        self._take(text)
-        if self._file is not None:
-            self._waiting.append(text)
-            self._waiting_bytes += len(text)
+        self.lines += text.count(b"\n")
+        self._waiting.append(text)
+        self._waiting_bytes += len(text)
 
     async def flush(self) -> Mark:
-        """Write the waiting text, even during a cancel; return what the row may say now."""
+        """Redact, store and feed the waiting text; return what the row may say now.
+
+        It ends even during a cancel.
+        """
         return await finish_despite_cancel(self._flush())
 
     async def _flush(self) -> Mark:
         async with self._lock:
             taken, size = len(self._waiting), self._waiting_bytes
-            resume = self.resume.state()
-            mark = Mark(None, 0, self.lines, self._digest.progress)
-            if self._file is not None and taken:
-                await self._write(self._file, b"".join(self._waiting[:taken]))
+            resume, lines = self.resume.state(), self.lines
+            if taken:
+                await self._write(b"".join(self._waiting))
                 del self._waiting[:taken]
                 self._waiting_bytes -= size
+            mark = Mark(None, 0, lines, self._digest.progress)
             if self._file is None:
                 # What was stored stays; without a resume state a restart begins anew.
                 return replace(mark, log_bytes=self._kept, problem=self.problem)
@@ -145,10 +149,12 @@ class RayJobLog:
 
     async def catch_up(self) -> None:
         """Let the digest read all that waits."""
+        await self.flush()
         await self._digest.catch_up()
 
     async def digest(self) -> Digest:
         """Return the digest so far."""
+        await self.flush()
         return await self._digest.digest()
 
     async def close(self) -> None:
@@ -157,15 +163,16 @@ class RayJobLog:
             await self._file.close()
             self._file = None
 
-    def _take(self, text: bytes) -> None:
-        self._digest.feed(text)
-        self.lines += text.count(b"\n")
-
-    async def _write(self, file: LogFile, text: bytes) -> None:
-        """Redact and store a text; a file that can't be written is closed, the digest goes on."""
+    async def _write(self, text: bytes) -> None:
+        """Redact, store and feed a text; a file that can't be written is closed."""
         redacted = await asyncio.to_thread(self._redacted, text)
+        if self._file is not None:
+            await self._append(self._file, redacted)
+        self._digest.feed(redacted)
+
+    async def _append(self, file: LogFile, text: bytes) -> None:
         try:
-            await file.append(redacted)
+            await file.append(text)
         except Transient as error:
             self.problem, self._kept = str(error), file.length
             self._file = None

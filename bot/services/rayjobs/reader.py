@@ -26,7 +26,7 @@ from bot.store.rayjobs import ClaimedRayJob
 BACK_OFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _MOST_WAIT_S = 300.0  # the longest wait, even if an ingress asks for more
 # Decoded at once before other streams have their turn: some milliseconds.
-_PIECE_BYTES = 64 * 1024
+_PIECE_BYTES = 256 * 1024
 # Watches in a row that brought nothing and ended soon, after which the end counts as unknown.
 _FRUITLESS = 3
 # A watch held open so long says that the submitter knows the job, though nothing came.
@@ -152,9 +152,9 @@ class RayJobReader:
         for start in range(0, len(chunk), _PIECE_BYTES):
             events = decoder.feed(chunk[start : start + _PIECE_BYTES])
             self._take(self._job_log.resume.take(events))
-            await self._job_log.read_on()
             if self._job_log.is_full:
                 await self._keep_log()
+                await self._job_log.read_on()
             if self._row.urgent and not self._stop:
                 await self._save()
             await asyncio.sleep(0)  # a stream that never pauses would starve the others
