@@ -32,7 +32,7 @@ _T = TypeVar("_T")
 
 # Text in one member: a page must unpack this much to show one line.
 _MEMBER_BYTES = 1024 * 1024
-# Logs shrink to an eighth at this level, for a third of zlib's time; the next one saves nothing more.
+# Training logs shrink to an eighth, for a third of zlib's time. The next level saves nothing more.
 _LEVEL = 1
 _MAGIC = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff"  # deflate, extra field, no time, unknown system
 # The extra field: its length, our subfield's name and length, then member bytes, text bytes, lines.

@@ -164,7 +164,8 @@ class WorkerProcesses:
 async def _answer(process: Process, call: bytes) -> bytes:
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(HEADER.pack(len(call)) + call)
+    process.stdin.write(HEADER.pack(len(call)))
+    process.stdin.write(call)
     await process.stdin.drain()
     (size,) = HEADER.unpack(await process.stdout.readexactly(HEADER.size))
     return await process.stdout.readexactly(size)

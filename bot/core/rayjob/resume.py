@@ -29,6 +29,7 @@ once.
 from collections import deque
 from collections.abc import Sequence
 from copy import deepcopy
+from operator import lt
 from typing import assert_never
 from zlib import crc32
 
@@ -206,9 +207,22 @@ class Resume:
 
     def _new(self, events: Sequence[Event]) -> list[Event]:
         """Pass an event on if its number and its words are new, and remember it."""
-        new = [event for event in events if self._is_new(event)]
+        if self._are_new_lines(events):
+            new = list(events)
+        else:
+            new = [event for event in events if self._is_new(event)]
         _remember(self._state, [event.line for event in new if type(event) is LogLine])
         return self._with_half(new) if self._state.half else new
+
+    def _are_new_lines(self, events: Sequence[Event]) -> bool:
+        """Return True if all are lines whose numbers go up from the last one, as most are."""
+        if {*map(type, events)} != {LogLine}:
+            return False
+        numbers = [event.seq or 0 for event in events]
+        if not all(map(lt, (self._state.seq, *numbers), numbers)):
+            return False
+        self._state.seq = numbers[-1]
+        return True
 
     def _is_new(self, event: Event) -> bool:
         state = self._state

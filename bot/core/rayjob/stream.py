@@ -50,10 +50,10 @@ class StreamDecoder:
             return []
         last_end = chunk.rfind(b"\n")
         self._hold(chunk[:first_end])
-        found = [self._release()]
-        found += [_event(line) for line in chunk[first_end + 1 : last_end].split(b"\n") if line]
+        first = self._release()
+        found = _events(chunk[first_end + 1 : last_end])
         self._hold(chunk[last_end + 1 :])
-        return [event for event in found if event is not None]
+        return found if first is None else [first, *found]
 
     def end(self) -> tuple[list[Event], str]:
         """Close the stream: return the event of a last line without newline, or half a line.
@@ -82,6 +82,16 @@ class StreamDecoder:
         if dropped:
             return _shortened(line + beyond, MAX_LINE_BYTES + dropped)
         return _event(line)
+
+
+def _events(block: bytes) -> list[Event]:
+    lines = [line for line in block.split(b"\n") if line]
+    if len(block) <= MAX_LINE_BYTES:
+        try:
+            return list(map(_decode, lines))
+        except (ValueError, RecursionError):
+            pass  # one of them is no good line
+    return [event for line in lines if (event := _event(line)) is not None]
 
 
 def _event(line: bytes) -> Event | None:

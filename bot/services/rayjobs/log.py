@@ -7,7 +7,7 @@ helper prints, which the digester knows.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, assert_never
 
@@ -108,11 +108,12 @@ class RayJobLog:
         """Whether the waiting text should be written now."""
         return self._waiting_bytes >= BLOCK_BYTES
 
-    def add(self, events: Iterable[Event]) -> None:
+    def add(self, events: Sequence[Event]) -> None:
         """Take events that `resume` returned. It never waits, so a cancel can't come in between."""
-        text = "".join([f"{line_of(event)}\n" for event in events]).encode("utf-8", "replace")
-        if not text:
+        lines = [event.line if type(event) is LogLine else line_of(event) for event in events]
+        if not lines:
             return
+        text = ("\n".join(lines) + "\n").encode("utf-8", "replace")
         self.lines += text.count(b"\n")
         self._waiting.append(text)
         self._waiting_bytes += len(text)

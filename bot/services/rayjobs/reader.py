@@ -165,10 +165,11 @@ class RayJobReader:
             return
         self._job_log.add(events)
         self._row.changed = True
-        if any(type(event) is LogLine for event in events):
+        others = [event for event in events if type(event) is not LogLine]
+        if len(others) < len(events):
             self._note_life()
             self._row.set(last_line_at=self._clock.now())
-        for event in events:
+        for event in others:
             if isinstance(event, StatusChange):
                 self._note_life()
                 self._status(event.status, event.job_deployment_status, event.message)
