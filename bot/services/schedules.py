@@ -22,7 +22,7 @@ from bot.core.planning.audit import audited
 from bot.core.planning.commits import Commit
 from bot.core.policy.models import Mode, Nightly
 from bot.core.policy.selection import nightly_suites
-from bot.ports.errors import Permanent, Transient
+from bot.ports.errors import DatabaseTrouble, Permanent, Transient
 from bot.services.policies import Broken
 from bot.services.workers import Deps, Service
 from bot.store.schedules import RepoSchedules
@@ -90,6 +90,8 @@ class ScheduleRunner(Service):
             except (Transient, Permanent) as error:
                 log = self._log.bind(repo=timed.repo.full_name)
                 log.warning("a policy could not be read for its schedules", why=str(error))
+                if not isinstance(error, DatabaseTrouble):
+                    await self._store.polls.hurry(f"policy:{timed.repo.id}", now + _TRY_AGAIN)
         for firing, runs in await self._store.schedules.open_firings():
             skipped = firings.plan_skipped(firing, runs, now)
             if skipped.drop_claimants:

@@ -251,6 +251,20 @@ async def test_a_lost_push_and_an_unreachable_github_change_no_night(world: Worl
     assert (firing.at.minute, firing.state) == (30, FiringState.STARTED)
 
 
+async def test_a_policy_that_github_did_not_give_is_read_for_its_nights_a_minute_later(
+    world: World,
+) -> None:
+    await policy(world, POLICY)
+    world.github.deliveries.drop_if(lambda one: one.event == "push")
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": NIGHTLY})
+    world.github.faults.inject(Fault("502", "GET", "*/ascend-ci.yml", times=99))
+    await nightlies(world, 6 * 3600 + 61)
+    world.github.faults.clear()
+    await nightlies(world, 121)
+    (timed,) = await world.bot.parts.store.schedules.by_repo()
+    assert [schedule.name for schedule in timed.schedules] == ["a2"]
+
+
 async def test_a_night_that_an_operator_asks_for_starts_now_and_its_time_stays(
     world: World,
 ) -> None:
