@@ -100,7 +100,7 @@ def test_it_prints_a_line_a_scene_with_the_result_and_where_to_look(ended: Ended
     lines = ended.err.splitlines()[-6:]
     found = {line.partition("   ")[0]: line for line in lines}
     assert re.fullmatch(
-        r"passes on two nodes +✓ Ascend / two-node-ppo +success +Passed in \d+ s +"
+        r"passes on two nodes +✓ Ascend / two-node-ppo +success +Passed in \d+ s: 8 steps +"
         r"http://127\.0\.0\.1:\d+/octo/project/pull/\d",
         found["passes on two nodes"],
     )

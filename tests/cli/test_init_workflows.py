@@ -117,7 +117,7 @@ def test_what_is_no_file_of_the_checkout_is_not_read(tmp_path: Path) -> None:
         ("link.yml", None),
     ]
     assert [one["reason"] for one in found["missed"][:2]] == [
-        f"{FOLDER}/folder.yaml is no file",
+        f"{FOLDER}/folder.yaml is not a file",
         f"{FOLDER}/link.yml is a symbolic link; none is followed",
     ]
 
