@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.core.digest.result import Digest, Location, Progress
-from bot.core.messages import quote
+from bot.core.messages import Message, quote
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.pulls import Approval, Pull
 from bot.core.model.queue import QueuePosition
@@ -35,6 +35,7 @@ POLICY_SHA = "1a2b3c4d5e6f708192a3b4c5d6e7f80912345678"
 REPO = RepoId(7)
 CTX = Context("verl-project/verl", public_url="https://ci.example.org")
 
+MATCHES = Message("selected_file", path="`verl/trainer/main_ppo.py`", glob="`verl/**`")
 SNAPSHOT = Snapshot(
     name="multinode-ppo",
     suite=Suite(
@@ -52,7 +53,7 @@ SNAPSHOT = Snapshot(
     limits=Limits(),
     log=Log(),
     pool=SnapshotPool("a2-cluster", 32),
-    reason=quote("`verl/trainer/main_ppo.py` matches `verl/**`"),
+    reason=MATCHES,
 )
 
 
@@ -71,7 +72,7 @@ def run(**changes: Any) -> Run:
         attempt=1,
         snapshot=SNAPSHOT,
         created_at=at("14:00"),
-        origin=quote("a push of 9f8e7d6"),
+        origin=Message("origin_push", sha="9f8e7d6"),
         number=7013,
     )
     why = quote(changes.pop("why", ""))
@@ -134,7 +135,8 @@ OOM = Digest(
         Location("verl/workers/engine/fsdp/transformer_impl.py", 743, "NPU out of memory"),
         Location("/usr/lib/python3/x.py", 1, "outside"),
     ),
-    hint="a smaller `ppo_micro_batch_size_per_gpu` or token limit, or offload",
+    hint="Device memory is used up: smaller micro batch or token limit per device, shorter "
+    "sequences, offload, or max_split_size_mb.",
     lines=10_902,
     bytes=2_000_000,
     progress=Progress(
@@ -153,7 +155,7 @@ HCCL = Digest(
     codes=("EI0006",),
     root_cause_line=1,
     cause="rank 11 on node `a3-0042` never joined",
-    title="HCCL link set-up timed out on rank 11",
+    title="HCCL link set-up timed out",
     excerpt_lines=((1, "EI0006: Getting socket times out"),),
     lines=1,
 )
@@ -173,7 +175,7 @@ def chosen(
     name: str = "multinode-ppo",
     *,
     selected: bool = True,
-    reason: str = "`verl/trainer/main_ppo.py` matches `verl/**`",
+    reason: str = MATCHES,
     **changes: Any,
 ) -> SuiteSelection:
     """Return a suite of a selection."""
@@ -188,7 +190,10 @@ def chosen(
 
 
 UNIT = chosen(
-    "npu-unit", reason="`verl/utils/device.py` matches `verl/**`", cost=cost(), required=True
+    "npu-unit",
+    reason=Message("selected_file", path="`verl/utils/device.py`", glob="`verl/**`"),
+    cost=cost(),
+    required=True,
 )
 HEAVY = chosen(
     "nightly-grpo-qwen3_5-35b",
@@ -197,14 +202,14 @@ HEAVY = chosen(
     auto=False,
     cost=cost(1, 16, 48, "linux-aarch64-a3-16"),
 )
-OFF = chosen("docs", selected=False, required=False, reason="none of 3 changed files matches")
+OFF = chosen("docs", selected=False, required=False, reason=Message("selected_none", n=3))
 
 
 def selection(*suites: SuiteSelection, **changes: Any) -> StoredSelection:
     details = SelectionDetails(
         policy_ref="main",
         trusted=True,
-        trust_reason=quote("author and pusher have write permission"),
+        trust_reason=Message("trust_both"),
         gate="ascend-ci",
         changed_files=3,
         suites=suites,

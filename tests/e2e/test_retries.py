@@ -58,7 +58,7 @@ async def test_an_infrastructure_failure_is_tried_again_once_and_nothing_else_is
     infra, lost = pulls.pop("verl/infra.py"), pulls.pop("verl/lost.py")
     checks = world.github.check_runs(lost.head_sha)
     [told] = [check for check in checks if (check.title or "").startswith("CI runner lost")]
-    assert "retrying (2 of 2)" in str(told.title)
+    assert "attempt 2 follows" in str(told.title)
     again = {run.inputs["sha"]: run for run in world.github.runs()[5:]}
     assert again.keys() == {infra.head_sha, lost.head_sha}
     world.github.actions.finish(again[lost.head_sha], "success")
@@ -66,7 +66,7 @@ async def test_an_infrastructure_failure_is_tried_again_once_and_nothing_else_is
         check for check in world.github.check_runs(infra.head_sha) if check.name == "Ascend / unit"
     )
     assert first.conclusion == "failure"
-    assert "retrying (2 of 2)" in (first.title or "")
+    assert "attempt 2 follows" in (first.title or "")
     assert second.status != "completed"
     assert world.gate(infra.head_sha).status == "in_progress"
     world.github.actions.finish(again[infra.head_sha], "failure", log=HCCL)

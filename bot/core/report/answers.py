@@ -15,7 +15,7 @@ from bot.core.policy.selection import suites_named
 HEAD = (
     "head_suite",
     "head_selected",
-    "head_why",
+    "head_reason",
     "head_starts",
     "head_who",
     "head_cost",

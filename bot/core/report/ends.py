@@ -10,14 +10,43 @@ from bot.core.messages import Message
 from bot.core.messages.words import between, capital, duration, lower, sentences, stop
 from bot.core.model.runs import Outcome, Run, StopReason
 from bot.core.model.usual import UNKNOWN_USUAL, Usual
+from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import NO_LOG, Pace, Shown, title_of
-from bot.core.report.words import SUSPECT, acquits, at_step, reason
+from bot.core.report.words import (
+    SUSPECT,
+    acquits,
+    at_step,
+    can_run_again,
+    is_unknown,
+    reason,
+    rerun_how,
+    stopped_alone,
+)
 
 TITLE_CHARS = 120  # GitHub's lists of check runs cut a longer one
-LIMITS = frozenset({"run_limit", "run_limit_stop", "run_stalled"})  # what the title says
-# Ends that a retry would meet again.
-_SAME_AGAIN = ("refused_", "run_hidden", "run_not_started")
+LIMITS = frozenset(
+    {"run_limit", "run_limit_stop", "run_stalled", "run_timed_out", "rayjob_ended"}
+)  # what the title says
+# Ends that somebody has to mend before another attempt can fare better.
+_FIX_FIRST = frozenset(
+    {
+        "refused_no_workflow",
+        "refused_no_branch",
+        "refused_no_trigger",
+        "refused_inputs",
+        "refused_disabled",
+        "refused_permission",
+        "refused_other",
+        "run_hidden",
+        "run_not_started",
+        "run_startup",
+        "run_app_removed",
+    }
+)
+# Another rank or a lost peer looks the same in the log; these codes name the card or the host.
+_OF_PEERS = frozenset({"hccl_comm", "timeout_hang"})
+_HOST_CODES = frozenset({"EJ0001", "EJ0002", "EJ0003", "EJ0004", "EI0019", "EI0020"})
 _ADVICE = {
     "rayjob_none": "advice_submit",
     "rayjob_not_confirmed": "advice_submit",
@@ -32,8 +61,16 @@ _ADVICE = {
     "run_not_taken": "advice_github",
     "run_hidden_rerun": "advice_github",
     "run_not_started": "advice_not_started",
+    "run_app_removed": "advice_install",
+    "run_hidden": "advice_workflow",
     "refused_again": "advice_push",
-    "refused_other": "advice_startup",
+    "refused_other": "advice_workflow",
+    "refused_no_workflow": "advice_workflow",
+    "refused_no_branch": "advice_workflow",
+    "refused_no_trigger": "advice_workflow",
+    "refused_inputs": "advice_inputs",
+    "refused_disabled": "advice_enable",
+    "refused_permission": "advice_permission",
 }
 
 
@@ -80,12 +117,18 @@ def _title(writer: MarkdownWriter, end: Ending) -> str:
         case Outcome.CANCELLED:
             return _cancelled(writer, end.run, why)
         case Outcome.SUPERSEDED:
+            if stopped_alone(end.run):
+                return writer.text("stopped_why", why=why)
             return _named(writer, "superseded", why)
         case Outcome.BROKEN:
-            if not acquits(end.run):
-                return capital(why)
-            return writer.text("broken", why=why or writer.text("broken_unknown"))
+            return _broken(writer, end.run, why)
     assert_never(end.outcome)
+
+
+def _broken(writer: MarkdownWriter, run: Run, why: str) -> str:
+    if is_unknown(run):
+        return writer.text("result_unknown_why", why=why or writer.text("end_unheard"))
+    return writer.text("broken", why=why) if acquits(run) else capital(why)
 
 
 def _passed(writer: MarkdownWriter, end: Ending) -> str:
@@ -114,6 +157,8 @@ def _failed(writer: MarkdownWriter, end: Ending, why: str) -> str:
         return _without_cause(writer, end.shown, end.shown.digest, why)
     if reason(end.run).key == "run_failed":
         return writer.text("failure_unread")
+    if end.why.key.startswith("rayjob_ended"):
+        return capital(why)
     return writer.text("failure", why=why) if why else writer.text("failure_unknown")
 
 
@@ -138,6 +183,8 @@ def _timed_out(writer: MarkdownWriter, end: Ending, why: str) -> str:
         return writer.text("timed_out_stall", limit=duration(suite.stall_minutes * 60)) + at
     if end.why.key.startswith("rayjob_ended"):
         return writer.text("timed_out_rayjob") + at
+    if end.why.key == "run_timed_out":
+        return writer.text("timed_out_job") + at
     if kind is StopReason.TIME_OUT or not why or end.why.key in LIMITS:
         return writer.text("timed_out_limit", limit=duration(suite.timeout_minutes * 60)) + at
     return writer.text("timed_out", why=why)
@@ -161,14 +208,12 @@ def _named(writer: MarkdownWriter, key: str, why: str) -> str:
 
 
 def _retry_suffix(writer: MarkdownWriter, end: Ending) -> str:
-    """Return ``: infrastructure, retrying (2 of 2)``; "" if no attempt follows."""
-    run = end.run
-    if not run.retry:
+    """Return ``: infrastructure, attempt 2 follows``; "" if no attempt follows."""
+    if not end.run.retry:
         return ""
-    attempts = run.snapshot.suite.infra_retries + 1
-    infra = end.outcome is Outcome.FAILURE and end.cause and end.cause.infra
+    infra = end.outcome is Outcome.FAILURE and end.cause and _is_proven(end.cause)
     key = "retrying_infra" if infra else "retrying"
-    return writer.text(key, attempt=run.retries + 2, attempts=attempts)
+    return writer.text(key, attempt=end.run.attempt + 1)
 
 
 def kind(writer: MarkdownWriter, end: Ending) -> str:
@@ -178,11 +223,13 @@ def kind(writer: MarkdownWriter, end: Ending) -> str:
 
 def _kinds(writer: MarkdownWriter, end: Ending) -> list[str]:
     if end.outcome is Outcome.BROKEN:
-        key = SUSPECT.get(reason(end.run).key, "not_yours")
-        return [writer.text(key)]
+        unknown = "result_unknown" if is_unknown(end.run) else "not_yours"
+        return [writer.text(SUSPECT.get(reason(end.run).key, unknown))]
     if end.cause and end.cause.failure_class != UNKNOWN:
         words = _class(writer, end.cause.failure_class)
-        return [writer.text("not_yours"), words] if end.cause.infra else [words]
+        if not end.cause.infra:
+            return [words]
+        return [writer.text("not_yours" if _is_proven(end.cause) else "not_yours_probably"), words]
     if end.outcome is Outcome.TIMED_OUT:
         return [capital(writer.text("row_timed_out"))]
     digest = end.shown.digest
@@ -190,6 +237,13 @@ def _kinds(writer: MarkdownWriter, end: Ending) -> list[str]:
         return [capital(writer.text("row_failure"))]
     silent = digest.found is Found.NOTHING
     return [writer.text("kind_stops" if silent else "class_unknown")]
+
+
+def _is_proven(cause: Digest) -> bool:
+    """Return True if a log shows that the infrastructure failed, and not a rank of the change."""
+    if cause.failure_class in _OF_PEERS:
+        return cause.infra and not _HOST_CODES.isdisjoint(cause.codes)
+    return cause.infra
 
 
 def _class(writer: MarkdownWriter, failure_class: str) -> str:
@@ -203,7 +257,8 @@ def retry_words(writer: MarkdownWriter, end: Ending) -> str:
     """Return a sentence that says if another attempt follows, or why none does."""
     run = end.run
     if run.retry:
-        return writer.text("retry_next", attempt=run.attempt + 1)
+        retry = {"retry": run.retries + 1, "retries": run.snapshot.suite.infra_retries}
+        return writer.text("retry_next", attempt=run.attempt + 1, **retry)
     key = _never_again(end)
     if key:
         return writer.text(key)
@@ -223,33 +278,63 @@ def _never_again(end: Ending) -> str:
         return "retry_not_infra" if end.cause else unknown
     if end.outcome is Outcome.TIMED_OUT and _stopped(run) is not StopReason.STALL:
         return "retry_limit"
-    if reason(run).key.startswith(_SAME_AGAIN):
-        return "retry_not_infra"
+    if reason(run).key == "refused_again":
+        return "retry_refused"
+    if reason(run).key in _FIX_FIRST:
+        return "retry_fix_first"
     return "" if run.snapshot.retryable else "retry_environment"
+
+
+# How to run it again, where that alone does not help.
+_RERUN = {
+    "retry_not_infra": "rerun_same",
+    "retry_refused": "rerun_same",
+    "retry_fix_first": "rerun_fixed",
+}
+
+
+def again(writer: MarkdownWriter, end: Ending) -> str:
+    """Return how a person runs it again, and what comes first where that alone fails again."""
+    if end.run.retry or not can_run_again(end.run):
+        return ""
+    return rerun_how(writer, end.run, _RERUN.get(_never_again(end), "rerun_how"))
 
 
 def advice(writer: MarkdownWriter, end: Ending) -> str:
     """Return a next step that works, "" if running it again is the only one."""
-    hint = writer.prose(end.cause.hint) if end.cause else ""
     own = _of_limit(writer, end) or _of_reason(writer, end)
-    return sentences(stop(hint), own)
+    if end.cause is None or (own and end.cause.failure_class == "timeout_hang"):
+        return own  # which names the limit, as the hint of the log can't
+    return sentences(stop(writer.prose(end.cause.hint)), own)
 
 
 def _of_limit(writer: MarkdownWriter, end: Ending) -> str:
     """Return what to do about a time limit, with the last sign of progress."""
-    suite = end.run.snapshot.suite
     if end.outcome is not Outcome.TIMED_OUT:
         return ""
     last = "" if end.pace is None else writer.text("last_step", step=at_step(writer, end.pace))
+    return sentences(last, _limit_advice(writer, end))
+
+
+def _limit_advice(writer: MarkdownWriter, end: Ending) -> str:
+    """Return who raises the limit that fired, and where."""
+    suite, workflow = end.run.snapshot.suite, writer.code(end.run.snapshot.suite.workflow)
     if _stopped(end.run) is StopReason.STALL:
-        text = writer.text("advice_stall", minutes=suite.stall_minutes)
-    else:
-        text = writer.text("advice_limit", minutes=suite.timeout_minutes)
-    return sentences(last, text)
+        return writer.text("advice_stall", minutes=suite.stall_minutes)
+    if end.why.key.startswith("rayjob_ended"):
+        return writer.text("advice_limit_rayjob", workflow=workflow)
+    if end.why.key == "run_timed_out":
+        return writer.text("advice_limit_job", workflow=workflow)
+    path = writer.code(POLICY_PATH)
+    return writer.text("advice_limit", minutes=suite.timeout_minutes, path=path)
 
 
 def _of_reason(writer: MarkdownWriter, end: Ending) -> str:
     key = _ADVICE.get(end.why.key) if end.outcome is Outcome.BROKEN else None
     if key is None:
         return ""
-    return writer.text(key, workflow=writer.code(end.run.snapshot.suite.workflow))
+    workflow = writer.code(end.run.snapshot.suite.workflow)
+    if key == "advice_submit" and end.run.retry:
+        following = end.run.attempt + 1
+        return writer.text("advice_submit_again", attempt=following, workflow=workflow)
+    return writer.text(key, workflow=workflow, path=writer.code(POLICY_PATH))

@@ -4,16 +4,20 @@ from bot.core.digest.result import Digest, Found
 from bot.core.digest.weak import exit_codes
 from bot.core.github.limits import TITLE_CHARS
 from bot.core.github.markdown import clean, cut_bytes
+from bot.core.messages import Message
 from bot.core.messages.words import between, capital, joined, sentences, stop
 from bot.core.model.runs import Outcome
 from bot.core.model.views import Annotation, SuiteView
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import Shown, annotations_of, excerpt_of, progress_of, title_of
-from bot.core.report.ends import LIMITS, Ending, advice, kind, retry_words
+from bot.core.report.ends import LIMITS, Ending, advice, again, kind, retry_words
 from bot.core.report.measured import measured
 from bot.core.report.sections import Block, Section
-from bot.core.report.words import left_over, reason, rerun_how, where, without_rest
+from bot.core.report.words import left_over, reason, where, without_rest
 
+# Refusals that GitHub's own words explain further; they name the input, or the reason.
+_ADDS = frozenset({"refused_inputs", "refused_permission", "refused_other"})
+_SAY_NOTHING = frozenset({"", "Not Found", "Gone", "Forbidden", "403", "404", "410", "422"})
 MESSAGE_BYTES = 60_000  # of an annotation; GitHub takes 64 KB
 
 
@@ -27,8 +31,7 @@ def failure_summary(
 def next_step(writer: MarkdownWriter, end: Ending) -> str:
     """Return what to do next: what helps, and how to run it again unless that happens by itself."""
     what = advice(writer, end)
-    again = "" if end.run.retry else rerun_how(writer, end.run)
-    return sentences(writer.text("next", hint=what) if what else "", again)
+    return sentences(writer.text("next", hint=what) if what else "", again(writer, end))
 
 
 def _headline(writer: MarkdownWriter, end: Ending) -> str:
@@ -73,7 +76,9 @@ def _of_log(writer: MarkdownWriter, end: Ending, title: str) -> str:
         cause = ""
     if not codes:
         return cause
-    return writer.text("cause_codes", cause=cause, codes=codes) if cause else codes
+    if not cause:
+        return writer.text("codes_alone", codes=codes)
+    return writer.text("cause_codes", cause=cause, codes=codes)
 
 
 def _says(title: str, cause: str) -> bool:
@@ -91,9 +96,19 @@ def _reason(writer: MarkdownWriter, end: Ending, title: str) -> str:
     if end.outcome is Outcome.TIMED_OUT and why.key in LIMITS:
         return ""
     if writer.words(reason(run)).lower() not in title.lower():
-        return capital(writer.prose(why))
-    said = writer.prose(str(why.fields["said"])) if why.key == "github_said" else ""
-    return writer.text("github_says", said=said) if said else ""
+        return capital(writer.prose(why if _says_more(why) else reason(run)))
+    if not _says_more(why):
+        return ""
+    return writer.text("github_says", said=writer.prose(str(why.fields["said"])))
+
+
+def _says_more(why: Message) -> bool:
+    """Return True if GitHub's own words explain a refusal further."""
+    if why.key != "github_said":
+        return False
+    inner = why.fields["why"]
+    known = isinstance(inner, Message) and inner.key in _ADDS
+    return known and why.fields["said"] not in _SAY_NOTHING
 
 
 def _unread(writer: MarkdownWriter, digest: Digest | None) -> str:

@@ -12,7 +12,7 @@ from bot.core.model.selections import Cost
 from bot.core.model.views import Button, CheckWrite, GateView
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter
-from bot.core.report.gate_title import TITLE_CHARS, gate_title
+from bot.core.report.gate_title import TITLE_CHARS, gate_title, policy_ref
 from bot.core.report.sections import Rows, Section, compose
 from bot.core.report.standing import (
     CONCLUSIONS,
@@ -22,7 +22,7 @@ from bot.core.report.standing import (
     SuiteState,
     standing,
 )
-from bot.core.report.words import row_state
+from bot.core.report.words import can_run_again, row_state
 
 # What to do about a closed gate; its title says why it is closed.
 _CLOSED = {
@@ -59,8 +59,13 @@ def _buttons(writer: MarkdownWriter, stand: Standing) -> tuple[Button, ...]:
     if stand.kind in _QUIET or stand.kind is GateReason.DRY_RUN:
         return ()
     approve = (writer.button("approve"),) if stand.at(SuiteState.APPROVAL) else ()
-    rerun = (writer.button("rerun_failed"),) if stand.kind is GateReason.FAILED else ()
-    return approve + rerun
+    offered = stand.kind is GateReason.FAILED and _rerunnable(stand)
+    return approve + ((writer.button("rerun_failed"),) if offered else ())
+
+
+def _rerunnable(stand: Standing) -> bool:
+    """Return True if the bot can run a suite again that is not green."""
+    return any(line.run and can_run_again(line.run) for line in stand.at(SuiteState.RED))
 
 
 def _sections(
@@ -108,7 +113,13 @@ def _policy_errors(writer: MarkdownWriter, view: GateView, now: datetime) -> lis
     lines = tuple(f"- {writer.prose(error)}" for error in view.policy_errors)
     rows = Rows("", lines, lambda left: writer.text("more_lines", count=left))
     why = writer.text("gate_policy_why", path=writer.code(POLICY_PATH))
-    return [why, rows, writer.text("gate_policy_todo"), _footer(writer, view, now)]
+    refs = dict.fromkeys(policy_ref(writer, error) for error in view.policy_errors)
+    todo = writer.text(
+        "gate_policy_todo",
+        path=writer.code(POLICY_PATH),
+        ref=listing([writer.code(ref) for ref in refs]),
+    )
+    return [why, rows, todo, _footer(writer, view, now)]
 
 
 def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
@@ -223,6 +234,8 @@ def _state(writer: MarkdownWriter, line: SuiteLine, now: datetime) -> str:
 def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     """Return the command to type next."""
     match stand.kind:
+        case GateReason.FAILED if not _rerunnable(stand):
+            text = writer.text("gate_gone_app")
         case GateReason.FAILED:
             command = writer.command("rerun", sha=view.sha)
             key = "gate_rerun_group" if _of_group(view) else "gate_rerun"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from bot.core.messages import Message
 from bot.core.messages.words import capital, clock, listing, lower
 from bot.core.model.ids import short
 from bot.core.model.runs import Outcome, Run
@@ -10,7 +11,7 @@ from bot.core.model.views import GateView
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.open_suites import Phase, open_phases
 from bot.core.report.standing import GateReason, Standing, SuiteLine, SuiteState
-from bot.core.report.words import acquits, reason, resource, where
+from bot.core.report.words import acquits, is_unknown, reason, resource, stopped_by, where
 
 TITLE_CHARS = 120  # what a phone shows
 # Reasons that add nothing to "failed".
@@ -28,6 +29,7 @@ _ONE_RED = {
     Outcome.CANCELLED: ("gate_cancelled_one", ""),  # the reason says "cancelled" again
     Outcome.BROKEN: ("gate_broken_one", "gate_broken_one_why"),
 }
+_UNKNOWN_RED = ("gate_broken_one", "gate_unknown_one_why")
 
 
 def gate_title(writer: MarkdownWriter, view: GateView, stand: Standing, now: datetime) -> str:
@@ -57,14 +59,32 @@ def _without_suites(writer: MarkdownWriter, view: GateView, stand: Standing) -> 
         case GateReason.UNKNOWN:
             return writer.text(_UNKNOWN[view.unknown.key], **view.unknown.fields)
         case GateReason.POLICY:
-            first = writer.words(view.policy_errors[0])
-            return writer.text("gate_policy", n=len(view.policy_errors), error=first)
+            error = view.policy_errors[0]
+            return writer.text(
+                "gate_policy_base",
+                n=len(view.policy_errors),
+                ref=writer.words(policy_ref(writer, error)),
+                error=writer.words(_inner(error)),
+            )
         case GateReason.DRY_RUN:
             lines = tuple(line for line in stand.lines if line.auto)
-            key = "gate_dry_run" if lines else "gate_dry_run_none"
-            return writer.text(key, suites=_names(writer, lines))
+            if lines:
+                return writer.text("gate_dry_run", suites=_names(writer, lines))
+            return writer.text("gate_dry_run_none" if stand.lines else "gate_dry_run_empty")
         case _:
             return writer.text(f"gate_{stand.kind}")
+
+
+def policy_ref(writer: MarkdownWriter, error: Message) -> str:
+    """Return the branch whose policy has an error."""
+    return str(error.fields.get("ref", writer.ctx.policy_ref))
+
+
+def _inner(error: Message) -> str:
+    """Return an error without its branch."""
+    inner = error.fields["error"] if error.key == "policy_error_at" else error
+    assert isinstance(inner, str)
+    return inner
 
 
 def _at(stand: Standing, where: SuiteState) -> tuple[SuiteLine, ...]:
@@ -86,9 +106,10 @@ def _failed(writer: MarkdownWriter, stand: Standing) -> str:
     if run.outcome is Outcome.CANCELLED and run.stop_request and run.stop_request.by:
         return writer.text("gate_cancelled_by", suite=suite, by=writer.words(run.stop_request.by))
     outcome = run.outcome or Outcome.BROKEN
-    if outcome is Outcome.BROKEN and not acquits(run):
+    unknown = outcome is Outcome.BROKEN and is_unknown(run)
+    if outcome is Outcome.BROKEN and not (acquits(run) or unknown):
         outcome = Outcome.FAILURE
-    key, with_why = _ONE_RED[outcome]
+    key, with_why = _UNKNOWN_RED if unknown else _ONE_RED[outcome]
     why = _cause(writer, run)
     if why and with_why:
         return writer.text(with_why, suite=suite, why=why)
@@ -141,6 +162,8 @@ def _detail(writer: MarkdownWriter, phase: Phase, run: Run, now: datetime) -> st
         return writer.words(run.why)
     if phase is Phase.NOW and run.started_at:
         return writer.text("gate_since", at=clock(run.started_at, now))
+    if phase is Phase.STOPPING:
+        return writer.words(stopped_by(run))
     if phase is Phase.RUNNER:
         return writer.words(run.label or where(run))
     if phase is Phase.QUEUED and run.queue_position:

@@ -100,7 +100,7 @@ def _sections(writer: MarkdownWriter, comparison: Comparison) -> list[Section]:
 
 def _why(writer: MarkdownWriter, comparison: Comparison) -> Section:
     if comparison.errors:
-        return writer.text("policy_errors_why")
+        return writer.text("policy_errors_why", path=writer.code(POLICY_PATH))
     if comparison.deleted:
         return writer.text("policy_deleted_why", gate=writer.code(writer.ctx.gate))
     if comparison.before is Before.BROKEN:

@@ -24,23 +24,24 @@ _SAY_ORIGIN = frozenset({"selected_asked", "selected_nightly", "selected_by_gith
 _SAID = frozenset({"waits_cancel", "waits_label", "waits_runner", "waits_dispatched", "waits_log"})
 
 
-def now_lines(
-    writer: MarkdownWriter, view: SuiteView, title: str, now: datetime
-) -> tuple[Section, ...]:
-    """Return the state of a run that is not done, and how to cancel it."""
+def now_line(writer: MarkdownWriter, view: SuiteView, title: str, now: datetime) -> Section:
+    """Return what a run that is not done waits for or does."""
     run = view.run
     steps = pace(view.rayjobs)
-    parts = sentences(
+    return sentences(
         _place(writer, run, now),
         _why(writer, view, title),
         stop(progress(writer, steps)) if steps and run.why else "",  # else the title says it
         _limit(writer, run),
     )
-    # Comments reach only what runs for a pull request.
-    stoppable = run.state not in {State.CANCELLING, State.FINISHING} and run.number is not None
-    command = writer.command("cancel", run.suite)
-    how = writer.text("cancel_how", command=command) if stoppable else ""
-    return (parts, how)
+
+
+def cancel_how(writer: MarkdownWriter, run: Run) -> str:
+    """Return how to cancel a run; comments reach only what runs for a pull request."""
+    over = run.state in {State.CANCELLING, State.FINISHING, State.DONE}
+    if over or run.number is None:
+        return ""
+    return writer.text("cancel_how", command=writer.command("cancel", run.suite))
 
 
 def _place(writer: MarkdownWriter, run: Run, now: datetime) -> str:

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from bot.core.github.limits import TEXT_BYTES
+from bot.core.messages import NOTHING
 from bot.core.messages.words import capital, stop
 from bot.core.model.runs import Outcome, State
 from bot.core.model.views import CheckWrite, SuiteView
@@ -18,8 +19,9 @@ from bot.core.report.failure import (
 from bot.core.report.images import images
 from bot.core.report.measured import measured
 from bot.core.report.sections import Section, compose
-from bot.core.report.story import followed, now_lines, origin, timeline, what
-from bot.core.report.words import left_over, reason, state_title
+from bot.core.report.story import cancel_how, followed, now_line, origin, timeline, what
+from bot.core.report.words import can_run_again, left_over, reason, state_title
+from bot.core.runs.observed import fold
 
 _CONCLUSIONS = {
     Outcome.SUCCESS: "success",
@@ -42,7 +44,7 @@ def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
     end = _ending(view)
     bad = end if end and end.outcome in _BAD else None
     if end is None:
-        told = state_title(writer, run, pace(view.rayjobs), now)
+        told = _open_title(writer, view, now)
         title = writer.fit_title(told, TITLE_CHARS)
     else:
         title = outcome_title(writer, end)
@@ -64,6 +66,17 @@ def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
     )
 
 
+def _open_title(writer: MarkdownWriter, view: SuiteView, now: datetime) -> str:
+    run = view.run
+    if run.state is State.FINISHING:
+        why = NOTHING if run.why.key == "waits_log" else reason(run)
+        if why:
+            return writer.text("finishing_why", why=capital(writer.words(why)))
+        failed = fold(run, view.run_events).conclusion == "failure"
+        return writer.text("finishing_failed" if failed else "finishing")
+    return state_title(writer, run, pace(view.rayjobs), now)
+
+
 def _ending(view: SuiteView) -> Ending | None:
     """Return the end of a run, None before; a done run without an outcome counts as broken."""
     if view.run.state is not State.DONE:
@@ -75,7 +88,7 @@ def _ending(view: SuiteView) -> Ending | None:
 
 def _again(end: Ending) -> bool:
     """Return True if a person may run it again; a retry that follows by itself is enough."""
-    return end.outcome not in _NOT_AGAIN and not end.run.retry
+    return end.outcome not in _NOT_AGAIN and not end.run.retry and can_run_again(end.run)
 
 
 def _status(state: State) -> str:
@@ -90,7 +103,7 @@ def _summary(
     """Return the summary: the state, the timeline, the suite, the links."""
     bad = end is not None and end.outcome in _BAD
     if end is None:
-        news: list[Section] = list(now_lines(writer, view, title, now))
+        news: list[Section] = [now_line(writer, view, title, now)]
     elif bad:
         news = list(failure_summary(writer, view, end, title))
     else:
@@ -100,6 +113,7 @@ def _summary(
         followed(writer, view, now),
         what(writer, view, brief=bad),
         origin(writer, view),
+        cancel_how(writer, view.run),
     ]
     return compose([*news, *rest], TEXT_BYTES) or writer.text("row_" + view.run.state)
 

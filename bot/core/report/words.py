@@ -11,6 +11,15 @@ from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import Pace
 from bot.core.runs.verdict import TRUSTED_ENDS
 
+_BUTTON_ALONE = {
+    "rerun_how": "rerun_button",
+    "rerun_fixed": "rerun_fixed_button",
+    "rerun_same": "rerun_same_button",
+}
+_STOPPED_ALONE = ("drop_", "group_", "run_unwanted")
+# Reasons that the words of a state say already.
+_STATE_SAYS = frozenset({"waits_cancel", "waits_log"})
+
 # Ends for which the change may be to blame as well, and the words that head them.
 SUSPECT = {
     "run_too_early": "kind_too_early",
@@ -18,7 +27,19 @@ SUSPECT = {
     "rayjob_none": "kind_no_rayjob",
     "run_idle": "kind_nothing_ran",
     "run_skipped": "kind_nothing_ran",
+    "run_startup": "kind_nothing_ran",
+    "run_not_started": "kind_nothing_ran",
 }
+# Ends that were never learned: they blame nobody, and they acquit nobody.
+_NOT_LEARNED = frozenset(
+    {
+        "run_limit_unknown",
+        "rayjob_end_unknown",
+        "rayjob_not_confirmed",
+        "submitter_silent",
+        "run_ended_with",
+    }
+)
 
 
 def resource(run: Run) -> str:
@@ -97,14 +118,20 @@ def _running(writer: MarkdownWriter, run: Run, pace: Pace | None, why: str, now:
 
 
 def _cancelling(writer: MarkdownWriter, run: Run, why: str) -> str:
-    stop_request = run.stop_request
-    if stop_request and stop_request.kind is StopReason.CANCEL and stop_request.by:
-        return writer.text("cancelling_cancel", by=writer.words(stop_request.by))
-    if stop_request and stop_request.reason:
-        why = writer.words(stop_request.reason)
+    why = writer.words(stopped_by(run)) or ("" if run.why.key in _STATE_SAYS else why)
     return (
         writer.text("cancelling_other", why=why) if why else capital(writer.text("row_cancelling"))
     )
+
+
+def stopped_by(run: Run) -> Message:
+    """Return who stops a run, or why; nothing if that is not known."""
+    request = run.stop_request
+    if request is None:
+        return NOTHING
+    if request.kind is StopReason.CANCEL and request.by:
+        return Message("stop_by", by=request.by)
+    return request.reason
 
 
 def without_rest(run: Run) -> Message:
@@ -129,7 +156,23 @@ def left_over(view: SuiteView) -> Message:
 
 def acquits(run: Run) -> bool:
     """Return True if the end of a broken run shows that the change is not to blame."""
-    return reason(run).key not in SUSPECT
+    return reason(run).key not in SUSPECT and not is_unknown(run)
+
+
+def is_unknown(run: Run) -> bool:
+    """Return True if nobody learned how a broken run ended."""
+    why = reason(run)
+    return not why or why.key in _NOT_LEARNED
+
+
+def stopped_alone(run: Run) -> bool:
+    """Return True if no newer run took a superseded run's place: it was only stopped."""
+    return reason(run).key.startswith(_STOPPED_ALONE)
+
+
+def can_run_again(run: Run) -> bool:
+    """Return True if the bot can start the run again: it can't where the app is gone."""
+    return reason(run).key != "run_app_removed"
 
 
 def _unwrapped(why: Message, *keys: str) -> Message:
@@ -146,7 +189,10 @@ def row_state(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     if run.attempt > 1:
         state = writer.text("row_attempt", state=state, attempt=run.attempt)
     offline = run.outcome is Outcome.SUCCESS or run.queue_position is not None
-    why = "" if offline else lower(writer.prose(run.cause or reason(run)))
+    told = run.cause or (NOTHING if run.why.key in _STATE_SAYS else reason(run))
+    if run.state is State.CANCELLING:
+        told = stopped_by(run)
+    why = "" if offline else lower(writer.prose(told))
     if why.lower().startswith(state):
         return why  # "cancelled by carol" says it once
     return writer.text("row_why", state=state, why=why) if why else state
@@ -157,7 +203,9 @@ def _row_word(writer: MarkdownWriter, run: Run, now: datetime) -> str:
         span = between(run.started_at, run.ended_at)
         return writer.text("row_success_in", span=span) if span else writer.text("row_success")
     if run.outcome is Outcome.BROKEN and not acquits(run):
-        return writer.text("row_failure")
+        return writer.text("row_unknown" if is_unknown(run) else "row_failure")
+    if run.outcome is Outcome.SUPERSEDED and stopped_alone(run):
+        return writer.text("row_stopped")
     if run.outcome:
         return writer.text(f"row_{run.outcome}")
     if run.state is State.QUEUED and run.queue_position:
@@ -165,15 +213,11 @@ def _row_word(writer: MarkdownWriter, run: Run, now: datetime) -> str:
         return writer.text("row_queued_place", resource=writer.prose(resource(run)))
     if run.state is State.RUNNING and run.started_at:
         return writer.text("row_running_since", at=clock(run.started_at, now))
-    return (
-        writer.text(f"row_{run.state}")
-        if run.state is not State.DONE
-        else writer.text("row_broken")
-    )
+    return writer.text("row_unknown" if run.state is State.DONE else f"row_{run.state}")
 
 
-def rerun_how(writer: MarkdownWriter, run: Run) -> str:
+def rerun_how(writer: MarkdownWriter, run: Run, key: str) -> str:
     """Return how to run it again; comments can only control runs of a pull request."""
     if run.number is None:
-        return writer.text("rerun_button")
-    return writer.text("rerun_how", command=writer.command("rerun", run.suite, sha=run.sha))
+        return writer.text(_BUTTON_ALONE[key])
+    return writer.text(key, command=writer.command("rerun", run.suite, sha=run.sha))

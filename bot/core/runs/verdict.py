@@ -6,7 +6,7 @@ A missing answer never makes a run green: the run waits for it, and is broken at
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.core.messages import Message
+from bot.core.messages import NOTHING, Message
 from bot.core.messages.words import duration
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Outcome, Run
@@ -146,7 +146,7 @@ def _end(job: RayJob, said: str | None) -> _End | None:
     by its own end, or by the log's word while the submitter is silent or knows no end.
     """
     if job.final in TRUSTED_ENDS and (job.confirmed or job.final != "SUCCEEDED"):
-        source = Message("by_stream") if job.final_from == "watch" else Message("by_submitter")
+        source = NOTHING if job.final_from == "watch" else Message("by_submitter")
         return _End(job.final, source, job.message)
     # A job that the submitter says lives on is not ended by a line of a log.
     unknown = job.final is not None or job.silent_since is not None

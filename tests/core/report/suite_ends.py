@@ -6,7 +6,7 @@ from dataclasses import replace
 from msgspec.structs import replace as with_fields
 
 from bot.core.digest.result import Digest, Found, Progress, Unread
-from bot.core.messages import Message, quote
+from bot.core.messages import NOTHING, Message, quote
 from bot.core.model import run_events as ev
 from bot.core.model.runs import Outcome, State, StopReason
 from bot.core.model.views import SuiteView
@@ -45,7 +45,7 @@ UNKNOWN_END = Message(
     "run_limit_unknown",
     why=Message("rayjob_end_unknown", why=Message("submitter_says", state="NOT_FOUND")),
 )
-INFRA = quote("the infrastructure failed, not the change")
+INFRA = Message("again_infra")
 
 ENDS: Mapping[str, SuiteView] = {
     "success": replace(trained(Outcome.SUCCESS, SUCCEEDED, Digest(progress=LAST)), usual=USUAL),
@@ -137,7 +137,7 @@ ENDS: Mapping[str, SuiteView] = {
     "timed-out-rayjob": s.suite(
         s.done(
             Outcome.TIMED_OUT,
-            Message("rayjob_ended", status="TIMEOUT", source=Message("by_stream")),
+            Message("rayjob_ended", status="TIMEOUT", source=NOTHING),
         ),
         *s.STORY,
         jobs=(s.rayjob(final="TIMEOUT"),),

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace as with_fields
 
 from bot.core.digest.result import Digest, Found, Progress
-from bot.core.messages import Message, quote
+from bot.core.messages import NOTHING, Message
 from bot.core.model import run_events as ev
 from bot.core.model.queue import Ahead, QueuePosition
 from bot.core.model.runs import Outcome
@@ -33,7 +33,7 @@ UNIT_STORY = (
     s.run_event("14:03", ev.JobChanged(7, 1, "in_progress", None, "a3-16-0007", "test")),
     s.run_event("14:25", ev.WorkflowRunEnded(1, "failure")),
 )
-SENT = ev.DispatchRefused(quote("no"))
+SENT = ev.DispatchRefused(Message("refused_disabled", workflow="npu_unit.yml"))
 ENDED = s.run_event("14:25", ev.RayJobChanged(NAME, "Complete", "SUCCEEDED"))
 FAILED = s.run_event("14:25", ev.RayJobChanged(NAME, "Failed", "FAILED"))
 LAST = Progress(
@@ -84,7 +84,7 @@ STOPS = Digest(
 ENDS_WELL = Digest(
     found=Found.NOTHING, lines=12, tail=("all done",), last="all done", title="Nothing failed"
 )
-FLAKY = with_fields(s.HCCL, cause="HCCL link set-up timed out on rank 11")
+FLAKY = with_fields(s.HCCL, cause="HCCL link set-up timed out")
 
 
 def read(digest: Digest, step: str = "Run tests") -> ev.RunEvent:
@@ -110,7 +110,8 @@ def unsent(why: Message, **changes: Any) -> SuiteView:
 
 def refused(key: str) -> SuiteView:
     why = Message(key, workflow="npu_unit.yml", ref="main")
-    return unsent(Message("github_said", why=why, said="Not Found"))
+    said = {"refused_inputs": 'Unexpected inputs provided: ["script"]'}.get(key, "Not Found")
+    return unsent(Message("github_said", why=why, said=said))
 
 
 def trained(outcome: Outcome, why: Message, digest: Digest | None, **changes: Any) -> SuiteView:
@@ -131,9 +132,9 @@ REFUSED = (
     "refused_permission",
     "refused_other",
 )
-SUCCEEDED = Message("rayjob_succeeded", source=Message("by_stream"))
+SUCCEEDED = Message("rayjob_succeeded", source=NOTHING)
 RAYJOB_FAILED = Message(
-    "rayjob_ended_detail", status="FAILED", source=Message("by_stream"), detail="exit code 1"
+    "rayjob_ended_detail", status="FAILED", source=NOTHING, detail="exit code 1"
 )
 RUN_FAILED = Message("run_failed")
 SILENT = Message("submitter_silent", since=s.at("14:41"))

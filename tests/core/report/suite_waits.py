@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bot.core.digest.result import Digest, Progress
-from bot.core.messages import NOTHING, Message, quote
+from bot.core.messages import NOTHING, Message
 from bot.core.model import run_events as ev
 from bot.core.model.queue import QueuePosition
 from bot.core.model.runs import State, StopReason
@@ -20,6 +20,7 @@ from tests.core.report.suite_views import (
     queued,
 )
 
+NEWER = Message("superseded_by", sha="0a1b2c3")
 WAITS: Mapping[str, SuiteView] = {
     "needs-approval": s.suite(s.run(state=State.NEEDS_APPROVAL)),
     "queued-place": s.suite(s.QUEUED),
@@ -115,7 +116,7 @@ WAITS: Mapping[str, SuiteView] = {
     "cancelling-person": s.suite(
         s.live(
             state=State.CANCELLING,
-            stop_request=s.stop_request(StopReason.CANCEL, "carol", "asked by carol"),
+            stop_request=s.stop_request(StopReason.CANCEL, "carol"),
             why=Message("waits_cancel"),
         ),
         *UNIT_STORY[:2],
@@ -124,12 +125,16 @@ WAITS: Mapping[str, SuiteView] = {
     "cancelling-superseded": s.suite(
         s.live(
             state=State.CANCELLING,
-            stop_request=s.stop_request(StopReason.SUPERSEDE, "", "superseded by 0a1b2c3"),
-            why=Message("run_deleting", why=quote("superseded by 0a1b2c3"), left="503"),
+            stop_request=s.stop_request(StopReason.SUPERSEDE, "", NEWER),
+            why=Message("run_deleting", why=NEWER, left="503"),
         )
     ),
     "cancelling-bare": s.suite(s.live(state=State.CANCELLING)),
     "finishing": s.suite(s.live(state=State.FINISHING, why=Message("waits_log")), *s.STORY),
+    "finishing-unit": s.suite(
+        s.live(state=State.FINISHING, why=Message("waits_log"), suite="npu-unit", snapshot=UNIT),
+        *UNIT_STORY,
+    ),
     "finishing-failed": s.suite(
         s.live(state=State.FINISHING, why=RAYJOB_FAILED), *s.STORY, jobs=(s.rayjob(final="FAILED"),)
     ),

@@ -165,13 +165,35 @@ def test_only_commands_that_do_something_are_offered(view: GateView) -> None:
         assert lines == []
 
 
+def test_a_policy_error_is_of_the_branch_and_not_of_the_change() -> None:
+    error = Message("policy_error_at", ref="release", error="line 8: no")
+    check = _check(s.gate(policy_errors=(error,)))
+    assert check.title == "Not your change: the policy of release has an error: line 8: no"
+    assert "A maintainer must fix `.github/ascend-ci.yml` on `release`." in check.summary
+
+
+def test_a_gate_without_the_app_offers_no_re_run() -> None:
+    gone = s.done(Outcome.BROKEN, Message("run_app_removed"))
+    check = _check(s.gate(s.selection(s.chosen()), runs=(gone,)))
+    assert (check.buttons, offered(check.summary)) == ((), [])
+    assert "install the app again" in check.summary
+
+
+def test_a_column_of_reasons_says_what_they_are_for() -> None:
+    for trusted in (True, False):
+        runs = (s.done(Outcome.CANCELLED, Message("run_cancelled")),) if trusted else ()
+        check = _check(s.gate(s.selection(s.chosen(), trusted=trusted), runs=runs))
+        assert "| selected because |" in check.summary
+
+
 # What a person can do, or that nobody has to.
 _WAY_ON = (
     "/ascend-e2e ",
     "button above",
+    "install the app again",
     "then approve [Actions run]",
     "ready for review",
-    "Fix the file",
+    "must fix",
     "has its own checks",
     "is reopened",
     "to the queue again",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.core.messages import TABLES, Message
+from bot.core.messages import NOTHING, TABLES, Message
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.selections import MergeGroup
@@ -17,14 +17,11 @@ from tests.core import views as s
 from tests.core.commands.commenting import offered
 from tests.core.report.goldens import golden, show_check
 
-AUTHOR = "the author may not start runs here"
-PROTECTED = (
-    "it changes `.github/x.yml`, which needs an author and a pusher who maintain this repository,"
-    " or an approval"
-)
+AUTHOR = Message("trust_author")
+PROTECTED = Message("trust_protected", path=".github/x.yml")
 ONE = s.selection(s.chosen(), s.UNIT, s.HEAVY, s.OFF)
-GREEN = s.done(Outcome.SUCCESS, "The RayJob succeeded, as its stream says.")
-RED = s.done(Outcome.FAILURE, "The RayJob ended FAILED")
+GREEN = s.done(Outcome.SUCCESS, Message("rayjob_succeeded", source=NOTHING))
+RED = s.done(Outcome.FAILURE, Message("rayjob_ended", status="FAILED", source=NOTHING))
 
 HOURS = Message("waits_until", why=Message("waits_hours", spent="2,004", limit="2,000"), at="16:56")
 PAUSED = Message(
@@ -39,6 +36,15 @@ NO_RUNNER = s.live(
     state=State.WAITING_FOR_RUNNER,
     why=Message("waits_offline", label="linux-aarch64-a3-16", since="12:10"),
 )
+
+
+def policy_error(line: int, path: str, word: str) -> Message:
+    what = Message("wrong_unknown_key", word=word, hint=NOTHING)
+    return Message(
+        "policy_error_at",
+        ref="main",
+        error=Message("policy_error", line=line, path=path, message=what),
+    )
 
 
 def unit(**changes: Any) -> Run:
@@ -93,10 +99,13 @@ GATES: dict[str, GateView] = {
         ),
     ),
     "policy-one": s.gate(
-        policy_errors=("`main` line 8: suites.unit.path: unknown key `path`",),
+        policy_errors=(policy_error(8, "suites.unit.path", "path"),),
     ),
     "policy": s.gate(
-        policy_errors=("line 3, suites.a.paths: `[` is not closed @bob", "line 9: unknown key"),
+        policy_errors=(
+            policy_error(3, "suites.a.@bob", "@bob"),
+            policy_error(9, "suites.b.path", "path"),
+        ),
     ),
     "closed": s.gate(ONE, closed=Message("superseded_by", sha="0a1b2c3")),
     "running": s.gate(ONE, runs=(GREEN, s.other("npu-unit", s.QUEUED))),
@@ -105,7 +114,8 @@ GATES: dict[str, GateView] = {
     ),
     "running-step-and-queued": s.gate(ONE, runs=(s.live(), s.other("npu-unit", s.QUEUED))),
     "running-silent": s.gate(
-        s.selection(s.chosen()), runs=(s.live(why="submitter unreachable since 14:41"),)
+        s.selection(s.chosen()),
+        runs=(s.live(why=Message("submitter_silent", since=s.at("14:41"))),),
     ),
     "not-started-yet": s.gate(ONE),
     "starting-fails": s.gate(
@@ -141,6 +151,16 @@ GATES: dict[str, GateView] = {
         s.selection(s.chosen(native=True, auto=False)),
         runs=(s.run(why=Message("waits_github")),),
     ),
+    "cancelling-person": s.gate(
+        s.selection(s.chosen()),
+        runs=(
+            s.live(
+                state=State.CANCELLING,
+                stop_request=s.stop_request(StopReason.CANCEL, "carol"),
+                why=Message("waits_cancel"),
+            ),
+        ),
+    ),
     "cancelling": s.gate(s.selection(s.chosen()), runs=(s.live(state=State.CANCELLING),)),
     "finishing": s.gate(s.selection(s.chosen()), runs=(s.live(state=State.FINISHING),)),
     "draft-one-passed": s.gate(s.selection(s.chosen(), s.UNIT, draft=True), runs=(GREEN,)),
@@ -161,23 +181,35 @@ GATES: dict[str, GateView] = {
         runs=(
             s.done(
                 Outcome.CANCELLED,
-                "cancelled by carol",
+                Message("cancelled_by_person", by="carol"),
                 stop_request=s.stop_request(StopReason.CANCEL, "carol"),
             ),
         ),
     ),
     "failed-cancelled-github": s.gate(
-        s.selection(s.chosen()), runs=(s.done(Outcome.CANCELLED, "cancelled on GitHub"),)
+        s.selection(s.chosen()), runs=(s.done(Outcome.CANCELLED, Message("run_cancelled")),)
     ),
     "failed-too-early": s.gate(
         s.selection(s.chosen()),
         runs=(s.done(Outcome.BROKEN, Message("run_too_early", ran="2 min", minutes=5)),),
     ),
     "failed-broken": s.gate(
-        s.selection(s.chosen()), runs=(s.done(Outcome.BROKEN, "no runner took the job"),)
+        s.selection(s.chosen()), runs=(s.done(Outcome.BROKEN, Message("run_no_runner")),)
     ),
     "failed-no-cause": s.gate(
         s.selection(s.chosen()), runs=(s.done(Outcome.FAILURE, Message("run_failed")),)
+    ),
+    "failed-app-removed": s.gate(
+        s.selection(s.chosen()), runs=(s.done(Outcome.BROKEN, Message("run_app_removed")),)
+    ),
+    "failed-unknown-end": s.gate(
+        s.selection(s.chosen()),
+        runs=(
+            s.done(
+                Outcome.BROKEN,
+                Message("run_ended_with", conclusion="stale"),
+            ),
+        ),
     ),
     "failed-no-outcome": s.gate(s.selection(s.chosen()), runs=(s.live(state=State.DONE),)),
     "retried": s.gate(

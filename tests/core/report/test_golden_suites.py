@@ -36,6 +36,19 @@ def test_each_command_of_a_suite_can_be_typed(language: str) -> None:
     assert len([line for text in texts for line in offered(text)]) > 60
 
 
+def test_no_fixture_speaks_english_in_chinese() -> None:
+    """The words of our own fixtures are messages, so that each language has its own."""
+    for view in (*ENDS.values(), *WAITS.values()):
+        run = view.run
+        told = [run.why, run.origin, run.retry, run.snapshot.reason]
+        told += [run.stop_request.reason] if run.stop_request else []
+        quoted = [str(item) for item in told if item.key == "quote" and item]
+        assert quoted in ([], ["bob"])
+    made = "".join("".join(_texts(subject, "zh").values()) for subject in SUBJECTS)
+    for words in (" matches ", "a push of", "cancelled by", "the RayJob", "The ", "smaller"):
+        assert words not in made, words
+
+
 def test_no_suite_shouts_or_shows_pictures() -> None:
     made = "".join("".join(_texts(subject, "en").values()) for subject in SUBJECTS)
     assert "!" not in made

@@ -240,17 +240,16 @@ def test_a_long_story_keeps_its_start_and_its_end() -> None:
 def test_a_title_that_is_cut_keeps_the_news_of_the_retry() -> None:
     view = s.suite(
         s.done(Outcome.FAILURE, "x", retry="the infrastructure failed"),
-        jobs=(s.rayjob(digest=replace_fields(s.HCCL, title="x" * 400)),),
+        jobs=(s.rayjob(digest=replace_fields(s.HCCL, codes=("EJ0002",), title="x" * 400)),),
     )
     title = suite_check(view, s.CTX, s.NOW).title
     assert len(title) == 120
-    assert title.endswith("…: infrastructure, retrying (2 of 2)")
+    assert title.endswith("…: infrastructure, attempt 2 follows")
 
 
 def _retried(run: Run, digest: Digest) -> bool:
-    return (
-        "retrying" in suite_check(s.suite(run, jobs=(s.rayjob(digest=digest),)), s.CTX, s.NOW).title
-    )
+    check = suite_check(s.suite(run, jobs=(s.rayjob(digest=digest),)), s.CTX, s.NOW)
+    return "attempt 2 follows" in check.title
 
 
 @pytest.mark.parametrize("outcome", [Outcome.FAILURE, Outcome.TIMED_OUT, Outcome.BROKEN])

@@ -15,6 +15,7 @@ from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.views import CheckWrite, SuiteView
+from bot.core.report.gate import gate_check
 from bot.core.report.suite import suite_check
 from bot.core.runs.verdict import TRUSTED_ENDS
 from tests.core import views as s
@@ -100,6 +101,96 @@ def test_an_end_that_the_change_may_have_caused_is_not_acquitted(key: str) -> No
     assert "Not your change" not in _said(check)
 
 
+def _no_evidence(view: SuiteView) -> bool:
+    """Return True for a failed link between ranks of which no code names a card or a host."""
+    causes = [item for item in _digests(view) if item.found is Found.CAUSE]
+    return bool(causes) and all(item.codes == ("EI0006",) for item in causes)
+
+
+def test_a_rank_that_waited_for_another_acquits_nobody_without_a_code_of_the_host() -> None:
+    for view, check in SHOWN:
+        if view.run.outcome is Outcome.FAILURE and _no_evidence(view):
+            assert "Not your change" not in _said(check), _said(check)
+    down = with_fields(s.HCCL, codes=("EJ0002",))
+    for digest, blame in ((s.HCCL, "**Probably infrastructure**"), (down, "**Not your change**")):
+        view = _made(Outcome.FAILURE, RUN_FAILED, digest, ())
+        assert suite_check(view, s.CTX, s.NOW).summary.startswith(blame)
+
+
+UNLEARNED = (
+    NOTHING,
+    Message("run_ended_with", conclusion="stale"),
+    Message("rayjob_end_unknown", why=Message("submitter_says", state="NOT_FOUND")),
+    Message("rayjob_not_confirmed", job=NAME),
+    Message("run_limit_unknown", why=Message("submitter_silent", since=s.at("14:41"))),
+)
+
+
+@pytest.mark.parametrize("why", UNLEARNED, ids=lambda why: why.key)
+def test_a_result_that_is_unknown_blames_and_acquits_nobody(why: Message) -> None:
+    run = s.done(Outcome.BROKEN, why)
+    check = suite_check(s.suite(run, *UNIT_STORY), s.CTX, s.NOW)
+    gate = gate_check(s.gate(s.selection(s.chosen()), runs=(run,)), s.CTX, s.NOW)
+    for text in (_said(check), _said(gate)):
+        assert "Not your change" not in text
+        assert "not your change" not in text
+        assert "unknown" in text
+    assert check.title.startswith("Result unknown: ")
+    assert "| `multinode-ppo` | result unknown" in gate.summary
+
+
+def test_a_retry_that_would_fail_again_is_never_offered_plainly() -> None:
+    for _, check in SHOWN:
+        said = check.summary
+        if "would most likely" in said:
+            assert "Re-run: " not in said, said
+            assert "To run this commit again, unchanged: " in said, said
+        if "somebody has to fix this first" in said:
+            assert "Re-run: " not in said, said
+            assert ("After the fix: " in said) == bool(check.buttons), said
+
+
+def test_githubs_words_stand_only_where_they_explain_more() -> None:
+    for view, check in SHOWN:
+        if view.run.why.key == "github_said":
+            said = str(view.run.why.fields["said"])
+            assert ("GitHub said" in check.summary) == said.startswith("Unexpected inputs")
+
+
+def test_a_suite_of_a_repository_without_the_app_offers_no_re_run() -> None:
+    check = suite_check(ENDS["broken-app-removed"], s.CTX, s.NOW)
+    assert (check.buttons, "run" in check.summary.partition("**Next**")[2][:60]) == ((), False)
+    assert "install" in check.summary
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("timed-out-limit", "`timeout_minutes` of this suite (now 240) in `.github/ascend-ci.yml`"),
+        ("timed-out-by-hand", "`timeout_minutes` of this suite (now 240)"),
+        ("timed-out-github", "`timeout-minutes` of its job in `npu_unit.yml`"),
+        ("timed-out-rayjob", "the time limit of the RayJob in `ascend_multinode.yml`"),
+    ],
+)
+def test_the_limit_that_fired_is_the_one_to_raise(name: str, limit: str) -> None:
+    check = suite_check(ENDS[name], s.CTX, s.NOW)
+    assert limit in check.summary
+    assert _said(check).lower().count("timed out") == 1
+
+
+def test_a_state_that_has_not_ended_says_for_what() -> None:
+    for view in WAITS.values():
+        title = suite_check(view, s.CTX, s.NOW).title
+        unknown = view.run.state is State.CANCELLING and not view.run.stop_request
+        assert unknown or title not in {"Queued", "Stopping", "Cancelling", "Finishing"}
+
+
+def test_how_to_cancel_comes_last() -> None:
+    for view in WAITS.values():
+        summary = suite_check(view, s.CTX, s.NOW).summary
+        assert "Cancel: " not in summary or summary.split("\n\n")[-1].startswith("Cancel: ")
+
+
 def test_a_log_is_never_blamed_where_it_is_not_the_matter() -> None:
     for view, check in SHOWN:
         assert "does not say why" not in _said(check)
@@ -125,7 +216,7 @@ def test_a_button_above_is_named_exactly_where_there_is_one() -> None:
 def test_no_button_is_offered_beside_an_attempt_that_follows_by_itself() -> None:
     view = ENDS["failure-retried"]
     check = suite_check(view, s.CTX, s.NOW)
-    assert "retrying" in check.title
+    assert "attempt 2 follows" in check.title
     assert (check.buttons, "Re-run" in check.summary) == ((), False)
 
 
@@ -154,7 +245,13 @@ def test_each_red_and_each_waiting_text_has_a_step_that_works() -> None:
     for view, check in [*SHOWN, *waits]:
         goes_on = view.run.retry or view.run.state in {State.CANCELLING, State.FINISHING}
         if check.conclusion in {None, "failure", "timed_out"} and not goes_on:
-            ways = ("Re-run: ", "**Next**: ", "Cancel: ")
+            ways = (
+                "Re-run: ",
+                "**Next**: ",
+                "Cancel: ",
+                "To run this commit again",
+                "After the fix: ",
+            )
             assert any(way in check.summary for way in ways), _said(check)
 
 

@@ -307,7 +307,7 @@ def test_a_rayjobs_end_that_is_heard_after_its_workflows_is_named() -> None:
     heard = (a_rayjob("FAILED", complete=True),)
     step = step_of(RAY, *RED, log(), at_min=31, rayjobs=heard)
     assert isinstance(step, End)
-    assert step.why == "The RayJob ended FAILED, as its stream says"
+    assert step.why == "RayJob FAILED"
 
 
 def test_a_verdict_stands_whatever_is_heard_later() -> None:
@@ -319,7 +319,7 @@ def test_a_verdict_stands_whatever_is_heard_later() -> None:
 @pytest.mark.parametrize(
     ("digest", "why"),
     [
-        (INFRA, "the infrastructure failed, not the change"),
+        (INFRA, "its log shows an infrastructure failure"),
         (Digest(infra=True, found=Found.NOTHING), "its log stops without an error"),
     ],
 )

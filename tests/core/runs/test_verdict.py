@@ -213,9 +213,9 @@ def test_github_cancels_a_job_at_its_own_limit(limit: int, expected: Pending | D
 def test_a_failed_rayjob_brings_its_message_and_who_said_so() -> None:
     job = a_rayjob("FAILED", message="out of memory")
     verdict = judge(RAY, GREEN, (job,), at(31))
-    assert verdict.why == "The RayJob ended FAILED, as its stream says: out of memory"
+    assert verdict.why == "RayJob FAILED, out of memory"
     asked = judge(RAY, GREEN, (replace(job, final_from="state", message=""),), at(31))
-    assert asked.why == "The RayJob ended FAILED, as the submitter says"
+    assert asked.why == "RayJob FAILED (as the submitter says)"
 
 
 def test_an_unknown_end_says_what_is_known() -> None:
@@ -249,9 +249,7 @@ ENDS = st.builds(
 @pytest.mark.parametrize("final", ["FAILED", "TIMEOUT"])
 def test_a_rayjob_that_failed_with_its_workflow_is_named(final: str) -> None:
     verdict = judge(RAY, seen("failure"), (a_rayjob(final),), at(30))
-    assert verdict == Decided(
-        Outcome.FAILURE, quote(f"The RayJob ended {final}, as its stream says")
-    )
+    assert verdict == Decided(Outcome.FAILURE, quote(f"RayJob {final}"))
     plain = judge(PLAIN, seen("failure"), (a_rayjob(final),), at(30))
     assert plain == Decided(Outcome.FAILURE, quote("The Actions run failed"))
 

@@ -95,7 +95,7 @@ async def test_a_broken_watch_loses_and_doubles_nothing(
     assert row.digest is not None
     assert row.digest.root_cause_line == 3
     assert world.verdict(row) == Decided(
-        Outcome.FAILURE, quote("The RayJob ended FAILED, as its stream says: exit 1")
+        Outcome.FAILURE, quote("RayJob FAILED, exit 1")
     )
 
 
@@ -117,7 +117,7 @@ async def test_a_lost_final_is_replaced_by_the_jobs_state(world: World) -> None:
     assert (row.final, row.final_from, row.complete) == ("SUCCEEDED", "state", True)
     assert await world.log_text() == TEXT
     assert world.verdict(row) == Decided(
-        Outcome.SUCCESS, quote("The RayJob succeeded, as the submitter says")
+        Outcome.SUCCESS, quote("The RayJob succeeded (as the submitter says)")
     )
 
 
@@ -157,7 +157,7 @@ async def test_an_end_that_nobody_tells_is_unknown_never_green(
     assert verdict.unknown
     by_log = restless.verdict(row, LogRead(1, "SUCCEEDED"))
     assert isinstance(by_log, Decided)
-    assert by_log.why == "The RayJob succeeded, as the last line of the Actions log says"
+    assert by_log.why == "The RayJob succeeded (as the Actions log says)"
 
 
 async def test_an_end_is_still_found_after_it_counted_as_unknown(world: World) -> None:

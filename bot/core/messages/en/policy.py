@@ -2,7 +2,8 @@
 
 POLICY = {
     # -- a change of the policy ------------------------------------------------------------------
-    "policy_errors_why": "If this is merged, nothing can start:",
+    "policy_errors_why": "This pull request changes {path}. If it is merged like this, nothing "
+    "starts until the errors are fixed:",
     "policy_check_how": "{command} shows the same on your machine.",
     "policy_deleted": "The policy is deleted",
     "policy_deleted_why": "If this is merged, nothing is started or followed here any more, unless "

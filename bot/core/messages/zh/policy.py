@@ -2,7 +2,7 @@
 
 POLICY = {
     # -- a change of the policy ------------------------------------------------------------------
-    "policy_errors_why": "如果合入，修正之前不会启动任何套件：",
+    "policy_errors_why": "本 PR 修改了{path}。如果就这样合入，修正之前不会启动任何套件：",
     "policy_deleted": "策略被删除",
     "policy_deleted_why": "如果合入，这里不再启动、跟踪或设门禁，除非服务器有自己的策略。要求"
     "{gate}的分支保护会拦截所有合并。",
@@ -32,7 +32,7 @@ POLICY = {
     "change_removed": "删除{items}",
     "change_default": "默认值",
     "what_order": "顺序不同",
-    "what_mode": "`dry_run` 不启动任何套件，门禁始终通过",
+    "what_mode": "`dry_run`（演练模式）不启动任何套件，门禁始终通过",
     "what_branches": "使用自己策略的目标分支",
     "what_dispatch_ref": "运行哪个分支上的工作流：能向它推送的人决定运行内容",
     "what_drafts": "草稿也启动套件",
