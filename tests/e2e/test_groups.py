@@ -9,7 +9,10 @@ from bot.sim.model import Pull
 from tests.e2e.people import replay
 from tests.e2e.world import POLICY, World
 
-MISTAKES = "2 policy errors, the first: main, line 1: runners: runners is required"
+MISTAKES = (
+    "Not your change: the policy of main has 2 errors, the first: "
+    "line 1: runners: runners is required"
+)
 UNANSWERED = "Waiting for GitHub: it did not say what this change needs"
 PLAIN = POLICY.replace("rayjob: true", "rayjob: false").replace("slots: 2", "slots: 4")
 

@@ -139,7 +139,7 @@ async def test_errors_of_a_hostile_policy_do_nothing(world: World) -> None:
     await stands(world)
     pull = open_hostile(world, "maintainer", fork=False)
     await stands(world)
-    assert "5 policy errors" in (world.gate(pull.head_sha).title or "")
+    assert "has 5 errors" in (world.gate(pull.head_sha).title or "")
     assert "everyone" in (world.gate(pull.head_sha).summary or "")
     assert "on `main` has 5 errors, the first: line 2" in await say(
         world, pull, "maintainer", "/ascend-e2e unit"

@@ -94,9 +94,7 @@ async def test_a_broken_watch_loses_and_doubles_nothing(
     assert row.digest == digest_of(await world.log_text())
     assert row.digest is not None
     assert row.digest.root_cause_line == 3
-    assert world.verdict(row) == Decided(
-        Outcome.FAILURE, quote("RayJob FAILED, exit 1")
-    )
+    assert world.verdict(row) == Decided(Outcome.FAILURE, quote("RayJob FAILED, exit 1"))
 
 
 async def test_back_off_grows_and_ends_with_news(world: World) -> None:
