@@ -51,7 +51,7 @@ async def test_a_push_runs_what_its_files_select_with_a_check_run_on_the_commit(
     await repo.finish("failure", "ValueError: x")
     await repo.pass_time(120)
     assert repo.check("unit", sha).conclusion == "failure"
-    assert "Re-run: button above." in (repo.check("unit", sha).summary or "")
+    assert "unchanged: button above." in (repo.check("unit", sha).summary or "")
     repo.github.people.press(repo.check("unit", sha).id, "rerun", "writer")
     await repo.pass_time(10)
     await repo.finish("success")

@@ -15,8 +15,10 @@ from bot.core.model.queue import QueuePosition
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.views import CheckWrite, SuiteView
+from bot.core.report.context import MarkdownWriter
 from bot.core.report.gate import gate_check
 from bot.core.report.suite import suite_check
+from bot.core.report.words import row_state
 from bot.core.runs.verdict import TRUSTED_ENDS
 from tests.core import views as s
 from tests.core.building import with_changes
@@ -183,6 +185,19 @@ def test_a_state_that_has_not_ended_says_for_what() -> None:
         title = suite_check(view, s.CTX, s.NOW).title
         unknown = view.run.state is State.CANCELLING and not view.run.stop_request
         assert unknown or title not in {"Queued", "Stopping", "Cancelling", "Finishing"}
+
+
+@pytest.mark.parametrize(
+    ("why", "word"),
+    [
+        (Message("drop_closed"), "stopped: the pull request was closed"),
+        (Message("superseded_by", sha="0a1b2c3"), "superseded by 0a1b2c3"),
+    ],
+)
+def test_a_run_that_nothing_replaced_was_stopped_and_not_superseded(
+    why: Message, word: str
+) -> None:
+    assert row_state(MarkdownWriter(s.CTX), s.done(Outcome.SUPERSEDED, why), s.NOW) == word
 
 
 def test_how_to_cancel_comes_last() -> None:
