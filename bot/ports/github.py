@@ -181,7 +181,7 @@ class GitHub(Protocol):
     async def find_comment(
         self, repo: Repo, number: int, marker: str, since: datetime
     ) -> int | None:
-        """Find a comment of ours that holds the marker."""
+        """Find a comment of ours that ends with the marker."""
 
     async def react(self, repo: Repo, comment_id: int, content: str) -> bool:
         """Add a reaction; False if GitHub does not take it now."""

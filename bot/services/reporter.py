@@ -3,12 +3,14 @@
 import asyncio
 import hashlib
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import assert_never
 
 from bot.core.model.people import Account
 from bot.core.model.repos import Repo
 from bot.core.model.views import RECEIPT, CheckWrite, GateView, Proposal
 from bot.core.policy.changes import Comparison
+from bot.core.report.comment import COMMENT_MARKER, pull_comments
 from bot.core.report.context import Context
 from bot.core.report.gate import gate_check
 from bot.core.report.plot_links import PlotLinks
@@ -18,15 +20,19 @@ from bot.core.report.standing import gate_state
 from bot.core.report.suite import suite_check
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.services.workers import LEASE_S, Deps, Service
-from bot.store.checks import DueCheck
+from bot.store.checks import DueCheck, Written
 from bot.store.published import NotShown, Published
+from bot.store.pull_comments import DueComment
 from bot.store.replies import DueReply
 from bot.telemetry import bind_context, get_log
+
+Due = DueCheck | DueReply | DueComment
 
 BATCH = 8
 _TRY_AGAIN = timedelta(seconds=10)
 _LONGEST_WAIT = timedelta(hours=1)  # what is refused is tried again, less and less often
 _TRIES = 32  # about a day; from then on only a new state is tried
+_FIRST_COMMENT = datetime(2008, 1, 1, tzinfo=UTC)  # GitHub has none that is older
 _FILES_LOOKED_FOR = 5  # annotated files whose being there is asked for
 
 
@@ -40,7 +46,7 @@ class Where:
 
 
 class Reporter(Service):
-    """Writes due check runs and replies."""
+    """Writes due check runs, replies and comments of pull requests."""
 
     def __init__(self, deps: Deps, where: Where) -> None:
         super().__init__(deps)
@@ -56,18 +62,22 @@ class Reporter(Service):
         replies = await self._store.replies.claim(
             self._worker.owner, now, lease_s=LEASE_S, limit=BATCH
         )
+        comments: tuple[DueComment, ...] = ()
+        if len(checks) < BATCH:  # or else more check runs are due, which come first
+            comments = await self._store.pull_comments.claim(
+                self._worker.owner, now, lease_s=LEASE_S, limit=BATCH
+            )
+        found: tuple[Due, ...] = (*checks, *replies, *comments)
         async with asyncio.TaskGroup() as group:
-            for check in checks:
-                group.create_task(self._guarded(check))
-            for reply in replies:
-                group.create_task(self._guarded(reply))
-        return bool(checks or replies)
+            for due in found:
+                group.create_task(self._guarded(due))
+        return bool(found)
 
-    async def _guarded(self, due: DueCheck | DueReply) -> None:
+    async def _guarded(self, due: Due) -> None:
         log = self._log.bind(repo=due.repo.full_name, key=due.lease.key)
         bind_context(key=due.lease.key)  # this task is the report's
         try:
-            await (self._check(due) if isinstance(due, DueCheck) else self._reply(due))
+            await self._write(due)
         except (Transient, Permanent) as error:
             reason = self._reason(due, error)
             if not (isinstance(error, Transient) and error.is_told):
@@ -79,14 +89,33 @@ class Reporter(Service):
             self._worker.failed("reporter", error, log)
             await self._failed(due, NotShown(self._clock.now() + _TRY_AGAIN, str(error)))
 
-    def _rows(self, due: DueCheck | DueReply) -> Published:
-        return self._store.checks if isinstance(due, DueCheck) else self._store.replies
+    async def _write(self, due: Due) -> None:
+        match due:
+            case DueCheck():
+                await self._check(due)
+            case DueReply():
+                await self._reply(due)
+            case DueComment():
+                await self._comment(due)
+            case _:
+                assert_never(due)
 
-    async def _failed(self, due: DueCheck | DueReply, reason: NotShown) -> None:
+    def _rows(self, due: Due) -> Published:
+        match due:
+            case DueCheck():
+                return self._store.checks
+            case DueReply():
+                return self._store.replies
+            case DueComment():
+                return self._store.pull_comments
+            case _:
+                assert_never(due)
+
+    async def _failed(self, due: Due, reason: NotShown) -> None:
         now, version = self._clock.now(), due.want_version
         await self._rows(due).failed(due.lease, reason, version=version, now=now)
 
-    def _reason(self, due: DueCheck | DueReply, error: Transient | Permanent) -> NotShown:
+    def _reason(self, due: Due, error: Transient | Permanent) -> NotShown:
         """Return when to try again; what is refused for a day only when it changes."""
         now = self._clock.now()
         if isinstance(error, Transient):
@@ -115,18 +144,10 @@ class Reporter(Service):
             await self._create(due, check)
 
     async def _render(self, due: DueCheck) -> CheckWrite:
-        ctx = Context(
-            full_name=due.repo.full_name,
-            public_url=self._where.public_url,
-            html_url=self._where.html_url,
-            gate=due.name,
-            external_id=due.external_id,
-            plots=self._where.plots if due.repo.public else None,
-        )
+        ctx = self._context(due)
         now = self._clock.now()
         if isinstance(due.view, GateView):
-            language = due.view.language or await self._policies.language(due.repo)
-            return gate_check(due.view, replace(ctx, language=language), now)
+            return gate_check(due.view, await self._gate_context(due, due.view), now)
         if isinstance(due.view, Proposal):
             return policy_check(due.view, await self._compared(due.view), ctx, now)
         run = due.view.run
@@ -139,6 +160,20 @@ class Reporter(Service):
         )
         check = suite_check(due.view, ctx, now)
         return await self._only_real_files(due.repo, check)
+
+    def _context(self, due: DueCheck) -> Context:
+        return Context(
+            full_name=due.repo.full_name,
+            public_url=self._where.public_url,
+            html_url=self._where.html_url,
+            gate=due.name,
+            external_id=due.external_id,
+            plots=self._where.plots if due.repo.public else None,
+        )
+
+    async def _gate_context(self, due: DueCheck, view: GateView) -> Context:
+        language = view.language or await self._policies.language(due.repo)
+        return replace(self._context(due), language=language)
 
     async def _compared(self, proposal: Proposal) -> Comparison:
         old, new = (
@@ -189,13 +224,17 @@ class Reporter(Service):
         await self._shown(due, github_id, check)
 
     async def _shown(self, due: DueCheck, github_id: int, check: CheckWrite) -> None:
+        now, written = self._clock.now(), Written(_contents(check))
+        if isinstance(due.view, GateView):
+            comments = pull_comments(due.view, await self._gate_context(due, due.view), now)
+            written = replace(written, comments=comments)
         await self._store.checks.shown(
             due.lease,
             github_id=github_id,
             version=due.want_version,
             ended=check.status == "completed",
-            now=self._clock.now(),
-            contents=_contents(check),
+            now=now,
+            written=written,
         )
 
     async def _reply(self, due: DueReply) -> None:
@@ -226,6 +265,25 @@ class Reporter(Service):
             version=due.want_version,
             now=now,
             receipt_missing=missing,
+        )
+
+    async def _comment(self, due: DueComment) -> None:
+        """Post or edit the one comment of a pull request; one that a person deleted stays so.
+
+        GitHub's list is asked before the first one, too: an earlier database may have known it.
+        """
+        github_id = due.github_id or await self._github.find_comment(
+            due.repo, due.number, COMMENT_MARKER, _FIRST_COMMENT
+        )
+        if github_id is None:
+            if not await self._store.pull_comments.creating(due.lease, self._clock.now()):
+                return
+            github_id = await self._github.comment(due.repo, due.number, due.body)
+        elif not await self._github.edit_comment(due.repo, github_id, due.body):
+            await self._store.pull_comments.deleted(due.lease)
+            return
+        await self._store.pull_comments.shown(
+            due.lease, github_id=github_id, version=due.want_version, now=self._clock.now()
         )
 
 

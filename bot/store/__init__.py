@@ -26,6 +26,7 @@ from bot.store.pauses import Pauses
 from bot.store.plans import topics, write_plan
 from bot.store.polls import Polls
 from bot.store.prune import prune_old
+from bot.store.pull_comments import PullComments
 from bot.store.pulls import Pulls, is_head
 from bot.store.queue import Queue
 from bot.store.rayjobs import RayJobs
@@ -55,6 +56,7 @@ class Store:
         self.pauses = Pauses(db, wake, new_id)
         self.policies = Policies(db, wake, new_id)
         self.polls = Polls(db, wake, new_id)
+        self.pull_comments = PullComments(db, wake, new_id)
         self.pulls = Pulls(db, wake, new_id)
         self.queue = Queue(db, wake, new_id)
         self.rayjobs = RayJobs(db, wake, new_id)

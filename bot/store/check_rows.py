@@ -28,7 +28,14 @@ from bot.store.database import DbConnection, Insert, NewId, insert
 from bot.store.leases import FREE, Lease, held_parameters, still_held
 from bot.store.prepared import prepared
 from bot.store.published import is_lost
-from bot.store.report_tables import IS_PROPOSAL, IS_UNKNOWN, checks, replies, reply_runs
+from bot.store.report_tables import (
+    IS_PROPOSAL,
+    IS_UNKNOWN,
+    checks,
+    pull_comments,
+    replies,
+    reply_runs,
+)
 from bot.store.rows import moment
 from bot.store.tables import pulls, repos, runs
 
@@ -275,7 +282,7 @@ async def retry_refused(conn: DbConnection, changed: InstallationEvent, now: dat
     ours = select(repos.c.id).where(
         repos.c.active, repos.c.installation_id == changed.installation_id
     )
-    for table in (checks, replies):
+    for table in (checks, replies, pull_comments):
         refused = (table.c.refusals > 0) & table.c.repo_id.in_(ours)
         await conn.execute(update(table).where(refused).values(refusals=0, due=now))
 

@@ -18,7 +18,7 @@ from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run, State
 from bot.core.model.selections import StoredSelection
 from bot.core.model.usual import UNKNOWN_USUAL
-from bot.core.model.views import GateView, Proposal, SuiteView
+from bot.core.model.views import GateView, Proposal, PullComment, SuiteView
 from bot.core.planning.shared import weigh
 from bot.ports.wake import Topic
 from bot.store.check_rows import bump_links, replace_check
@@ -26,6 +26,7 @@ from bot.store.database import DbConnection
 from bot.store.leases import FREE, Lease, claim_parameters, claim_statement, held, lease_of
 from bot.store.prepared import prepared
 from bot.store.published import LISTED_AFTER, Published, due_now
+from bot.store.pull_comments import put_comment
 from bot.store.report_tables import checks
 from bot.store.rows import load_by_run, load_found, load_repos, moment, oldest_first, runs_of_ids
 from bot.store.tables import approvals, pulls, rayjobs, repos, run_events, runs, selections
@@ -42,6 +43,17 @@ _OF_ROW = (
     *("external_id", "sha", "name", "github_id", "create_tried", "ended", "want_version"),
     *("refusals", "shown"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a check run says now, and what the comments of a gate's pull requests should say."""
+
+    contents: str = ""  # a name of it: see `DueCheck.shows`
+    comments: tuple[PullComment, ...] = ()
+
+
+NOTHING_WRITTEN = Written()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +134,11 @@ class Checks(Published):
         version: int,
         ended: bool,
         now: datetime,
-        contents: str = "",
+        written: Written = NOTHING_WRITTEN,
     ) -> None:
         """Record the version that GitHub shows. A newer state is due at once, progress later.
 
-        ``contents`` names what was written: see ``shows``.
+        The comments that say the same on the pull requests are due from now on.
         """
         urgent = checks.c.urgent_version > version
         change = self._update_shown(
@@ -135,13 +147,15 @@ class Checks(Published):
             version=version,
             next_at=case((urgent, moment(now)), else_=moment(now + PROGRESS_EVERY)),
             ended=ended,
-            shown=f"{lease.number} {contents}",
+            shown=f"{lease.number} {written.contents}",
             progress_from=now + PROGRESS_EVERY,
         )
 
         async def work(conn: DbConnection) -> None:
             await bump_links(conn, lease, github_id, now)
-            await conn.execute(change)
+            mine = (await conn.execute(change)).rowcount
+            for comment in written.comments if mine else ():
+                await put_comment(conn, comment, now)
 
         await self._db.write(work)
 

@@ -11,6 +11,7 @@ from bot.store.checks import due_checks
 from bot.store.database import DbConnection
 from bot.store.deliveries import due_deliveries
 from bot.store.leases import AT
+from bot.store.pull_comments import due_comments
 from bot.store.rayjobs import due_rayjobs
 from bot.store.replies import due_replies
 from bot.store.runs import due_runs
@@ -24,7 +25,7 @@ def _statement() -> Select[Any]:
     found = {
         Topic.INBOX: some(due_deliveries()),
         Topic.RUNNER: some(due_runs()),
-        Topic.REPORTER: some(due_checks()) | some(due_replies()),
+        Topic.REPORTER: some(due_checks()) | some(due_replies()) | some(due_comments()),
         Topic.FOLLOWER: some(due_rayjobs()),
     }
     return select(*(there.label(topic) for topic, there in found.items()))

@@ -46,12 +46,19 @@ def _old(before: datetime) -> tuple[tuple[Table, ColumnElement[bool]], ...]:
         (t.runs, (t.runs.c.ended_at < before) & (t.runs.c.state == "done")),
         (t.deliveries, (t.deliveries.c.received_at < before) & (t.deliveries.c.state != "new")),
         (r.replies, (r.replies.c.made_at < before) & settled & ~_of_open_pull(r.replies)),
+        (r.pull_comments, _is_old_comment(before)),
         (t.approvals, (t.approvals.c.at < before) & ~_is_needed(t.approvals)),
         (t.pushes, (t.pushes.c.at < before) & ~_is_needed(t.pushes)),
         (t.heads, (t.heads.c.seen_at < before) & ~_is_needed(t.heads)),
         (t.pulls, (t.pulls.c.updated_at < before) & ~t.pulls.c.open & ~has_heads & ~has_runs),
         (t.policies, (t.policies.c.read_at < before) & ~_has_work()),
     )
+
+
+def _is_old_comment(before: datetime) -> ColumnElement[bool]:
+    comments = r.pull_comments
+    settled = (comments.c.touched_at < before) & comments.c.due.is_(None)
+    return settled & ~_of_open_pull(comments)
 
 
 def _of_open_pull(table: FromClause) -> ColumnElement[bool]:

@@ -1,4 +1,4 @@
-"""The common part of checks and replies: the version GitHub should show, and the one it shows."""
+"""What checks, comments and replies share: the version GitHub should show, and the shown one."""
 
 from abc import abstractmethod
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The tables of what is written to GitHub: check runs, and replies to comments."""
+"""The tables of what is written to GitHub: check runs, replies, comments of pull requests."""
 
 import sqlalchemy as sa
 
@@ -61,4 +61,18 @@ reply_runs = sa.Table(
     sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),  # in the reply
     sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
     sa.Index("reply_runs_run", "run_id"),
+)
+
+pull_comments = sa.Table(
+    "pull_comments",
+    metadata,
+    sa.Column("key", sa.Text, primary_key=True),  # repository/number
+    sa.Column("repo_id", sa.BigInteger, nullable=False),
+    sa.Column("number", sa.BigInteger, nullable=False),
+    sa.Column("sha", sa.Text, nullable=False),  # the head that it tells of
+    sa.Column("body", columns.Plain, nullable=False),
+    sa.Column("deleted_at_sha", sa.Text, nullable=False, server_default=""),  # by a person
+    sa.Column("touched_at", columns.Time, nullable=False),
+    *columns.published(),
+    columns.due_index("pull_comments"),
 )

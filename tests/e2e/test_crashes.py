@@ -22,11 +22,19 @@ STORE_WRITES = {
     *("deliveries.claim", "deliveries.retry", "checks.claim", "checks.replace"),
     *(
         f"{part}.{name}"
-        for part in ("checks", "replies")
+        for part in ("checks", "replies", "pull_comments")
         for name in ("creating", "shown", "failed")
     ),
 }
-GITHUB_WRITES = {"dispatch", "create_check", "update_check", "cancel", "force_cancel"}
+GITHUB_WRITES = {
+    "dispatch",
+    "create_check",
+    "update_check",
+    "cancel",
+    "force_cancel",
+    "comment",
+    "edit_comment",
+}
 
 
 class Killed(BaseException):
@@ -153,6 +161,7 @@ def same_end(world: World, pull: Pull, conclusion: str, struck: list[str]) -> No
         ("Ascend / unit", "completed", conclusion),
         (GATE, "completed", conclusion),
     ], struck
+    assert len(world.github.comments(pull)) == (conclusion == "failure"), struck
 
 
 def _checks(world: World, sha: str) -> list[Any]:
@@ -185,3 +194,13 @@ async def test_a_bot_killed_around_its_dispatch_dispatches_once(
     pull = await story(world, 0, "success")
     assert len(bomb.struck) == len(moments)
     same_end(world, pull, "success", bomb.struck)
+
+
+async def test_a_bot_killed_around_its_comment_comments_once(
+    bombed: tuple[World, Bomb],
+) -> None:
+    world, bomb = bombed
+    bomb.arm(moments=("before comment", "after comment"))
+    pull = await story(world, 0, "failure")
+    assert len(bomb.struck) == 2
+    same_end(world, pull, "failure", bomb.struck)

@@ -38,7 +38,7 @@ async def test_a_passing_suite_is_dispatched_followed_and_reported(world: World)
     world.github.calls.assert_at_most(11)
 
 
-async def test_a_failure_costs_14_calls_what_is_not_ours_two_and_a_stranger_waits(
+async def test_a_failure_costs_16_calls_what_is_not_ours_two_and_a_stranger_waits(
     world: World,
 ) -> None:
     failing = world.open_pull()
@@ -49,7 +49,7 @@ async def test_a_failure_costs_14_calls_what_is_not_ours_two_and_a_stranger_wait
     assert "the rollout buffer is empty" in f"{check.title} {check.text}"
     assert [(item["path"], item["start_line"]) for item in check.annotations] == [("verl/a.py", 1)]
     assert world.gate(failing.head_sha).conclusion == "failure"
-    world.github.calls.assert_at_most(14)
+    world.github.calls.assert_at_most(16)
     world.github.calls.clear()
     not_ours = world.open_pull(path="docs/second.md")
     await world.settle()

@@ -3,6 +3,7 @@
 import pytest
 
 from bot.store import Store
+from bot.store.checks import Written
 from bot.store.published import NotShown
 from tests.store.building import NOW, after
 from tests.store.test_checks import claim, claims, fail, save, show, shown_run, touch
@@ -43,7 +44,9 @@ async def test_contents_are_known_only_if_nobody_may_have_written_others_since(
     await touch(store)
     due = await claim(store)
     assert not due.shows("a")
-    await store.checks.shown(due.lease, github_id=5, version=1, ended=False, now=NOW, contents="a")
+    await store.checks.shown(
+        due.lease, github_id=5, version=1, ended=False, now=NOW, written=Written("a")
+    )
     await touch(store, at=1)
     due = await claim(store, 1)
     assert (due.shows("a"), due.shows("b")) == (True, False)

@@ -26,7 +26,7 @@ class Priority(IntEnum):
     """The priority of a call; every call except PLAIN is a paced write."""
 
     PLAIN = 0  # reads, dispatches and cancels: never paced
-    FINAL = 1  # final results, and edits of replies
+    FINAL = 1  # final results, and edits of comments
     CREATE = 2  # new check runs, new comments
     PROGRESS = 3
 

@@ -44,14 +44,17 @@ class CommentCalls(Api):
     async def find_comment(
         self, repo: Repo, number: int, marker: str, since: datetime
     ) -> int | None:
-        """Return our comment with the marker; anybody can copy a marker."""
+        """Return our comment that ends with the marker.
+
+        Anybody can copy a marker, and our replies quote what people write, but not at their end.
+        """
         at = f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
         url = OF_ISSUE + "{?since}&per_page=100"
         call = get(repo, "find_comment", url, number=number, since=at)
         async for page in self._pages(repo, call, "", dict[str, Any]):
             for item in page:
                 ours = decode.is_ours(item.get("performed_via_github_app"), self._app_id)
-                if ours and marker in (item.get("body") or ""):
+                if ours and (item.get("body") or "").rstrip().endswith(marker):
                     return int(item["id"])
         return None
 

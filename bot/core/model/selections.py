@@ -6,7 +6,7 @@ from datetime import datetime
 from bot.core.messages import NOTHING, Message
 from bot.core.model.ids import RepoId, Sha
 from bot.core.policy.levels import Level
-from bot.core.policy.models import Language, Mode, Tier
+from bot.core.policy.models import Comment, Language, Mode, Tier
 from bot.core.policy.selection import Choice, Selection
 
 
@@ -64,6 +64,7 @@ class SelectionDetails:
     group: MergeGroup | None = None
     policy_errors: tuple[Message, ...] = ()  # the policy is broken: nothing was selected
     language: Language | None = None  # of the texts; None: not known yet
+    comment: Comment = Comment.NEVER  # when the pull request gets a comment
 
     @property
     def selection(self) -> Selection:

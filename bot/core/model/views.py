@@ -80,6 +80,17 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class PullComment:
+    """The one comment of a pull request as it should read now."""
+
+    repo_id: RepoId
+    number: int
+    sha: Sha  # the head that it tells of
+    body: str
+    make: bool  # False: it is only edited where it exists
+
+
+@dataclass(frozen=True, slots=True)
 class GateDue:
     """The gate of a SHA should be looked at anew.
 

@@ -78,6 +78,7 @@ def stored_selection(evaluation: Evaluation) -> StoredSelection:
             suite_selection(evaluation.at, choice) for choice in evaluation.selection.choices
         ),
         language=evaluation.at.language,
+        comment=policy.report.comment,
     )
     return StoredSelection(pull.repo_id, pull.head_sha, pull.number, evaluation.at.sha, data)
 

@@ -1,1 +1,1 @@
-"""The texts of check runs and replies: pure functions from views of rows to Markdown."""
+"""The texts of check runs, comments and replies: pure functions from views of rows to Markdown."""

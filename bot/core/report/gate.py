@@ -83,7 +83,7 @@ def _sections(
     if stand.kind is GateReason.CLOSED:
         return [writer.text(_CLOSED.get(view.closed.key, "gate_closed_why"))]
     dry = stand.kind is GateReason.DRY_RUN
-    shown = tuple(filter(_shown, stand.lines))
+    shown = tuple(filter(is_shown, stand.lines))
     waiting = shown if dry else stand.at(SuiteState.APPROVAL)
     ran = tuple(line for line in waiting if line.native and line.run and not dry)
     others = (*ran, *(line for line in shown if line not in waiting))
@@ -93,7 +93,7 @@ def _sections(
         _costs(writer, waiting),
         _approval(writer, view, stand),
         _suites(writer, view, others, now),
-        _todo(writer, view, stand),
+        next_command(writer, view, stand),
         _heavy(writer, view, stand),
         _footer(writer, view, now),
     ]
@@ -104,7 +104,7 @@ def _of_group(view: GateView) -> bool:
     return any(item.data.group for item in view.selections)
 
 
-def _shown(line: SuiteLine) -> bool:
+def is_shown(line: SuiteLine) -> bool:
     """Leave out suites that start only by command and were not started; heavy ones have a line."""
     return line.run is not None or line.auto or line.required
 
@@ -159,10 +159,13 @@ def _costs(writer: MarkdownWriter, lines: tuple[SuiteLine, ...]) -> Section:
         )
         for line in lines
     ]
-    return _table(writer, head, rows)
+    return suite_table(writer, head, rows)
 
 
-def _table(writer: MarkdownWriter, head: list[str], rows: Iterable[tuple[str, ...]]) -> Section:
+def suite_table(
+    writer: MarkdownWriter, head: list[str], rows: Iterable[tuple[str, ...]]
+) -> Section:
+    """Return a table that is cut to its first rows where a text is too long."""
     lines = tuple("| " + " | ".join(row) + " |" for row in rows)
     return Rows(table(head, ()), lines, lambda left: writer.text("more_lines", count=left))
 
@@ -212,16 +215,17 @@ def _suites(
     rows = [
         (
             writer.code(line.suite),
-            _state(writer, line, now),
+            line_state(writer, line, now),
             writer.prose(line.reason),
             writer.check_link(view.check_ids.get(line.run.id) if line.run else None),
         )
         for line in sorted(lines, key=lambda line: order.index(line.stand))
     ]
-    return _table(writer, head, rows)
+    return suite_table(writer, head, rows)
 
 
-def _state(writer: MarkdownWriter, line: SuiteLine, now: datetime) -> str:
+def line_state(writer: MarkdownWriter, line: SuiteLine, now: datetime) -> str:
+    """Return what a suite does now, or why it has no run."""
     if line.run:
         return row_state(writer, line.run, now)
     if line.passed_at:
@@ -231,7 +235,7 @@ def _state(writer: MarkdownWriter, line: SuiteLine, now: datetime) -> str:
     return writer.text("row_command" if line.stand is SuiteState.COMMAND else "row_missing")
 
 
-def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
+def next_command(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     """Return the command to type next."""
     match stand.kind:
         case GateReason.FAILED if not _rerunnable(stand):
@@ -270,14 +274,14 @@ def _heavy(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     by_command = [
         line
         for line in stand.lines
-        if commanded and line.heavy and line.by_command and not _shown(line)
+        if commanded and line.heavy and line.by_command and not is_shown(line)
     ]
     parts = []
     if by_command:
         commands = "; ".join(_heavy_one(writer, line) for line in by_command)
         parts.append(writer.text("gate_heavy", commands=commands))
     optional = [
-        writer.code(line.suite) for line in stand.lines if _shown(line) and not line.required
+        writer.code(line.suite) for line in stand.lines if is_shown(line) and not line.required
     ]
     if optional:
         parts.append(writer.text("gate_optional", suites=listing(optional, limit=20)))

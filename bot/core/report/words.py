@@ -186,6 +186,8 @@ def _unwrapped(why: Message, *keys: str) -> Message:
 def row_state(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     """Return a run's state for a table's cell: a few words of Markdown with the reason."""
     state = _row_word(writer, run, now)
+    if run.outcome is Outcome.SUCCESS and (span := between(run.started_at, run.ended_at)):
+        state = writer.text("row_success_in", span=span)
     if run.attempt > 1:
         state = writer.text("row_attempt", state=state, attempt=run.attempt)
     offline = run.outcome is Outcome.SUCCESS or run.queue_position is not None
@@ -198,10 +200,24 @@ def row_state(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     return writer.text("row_why", state=state, why=why) if why else state
 
 
+def row_parts(writer: MarkdownWriter, run: Run, now: datetime) -> tuple[str, str, str]:
+    """Return a run's state, its cause and its duration for three cells; "" for what is not known.
+
+    A run that has not ended has no cause: the reason for which it waits changes too often.
+    """
+    state, span = _row_word(writer, run, now), ""
+    why = ""
+    if run.state is State.DONE:
+        span = writer.prose(between(run.started_at, run.ended_at))
+        why = "" if run.outcome is Outcome.SUCCESS else writer.prose(run.cause or reason(run))
+    if why.lower().startswith(state.lower()):
+        state, why = lower(why), ""  # "cancelled by carol" says it once
+    if run.attempt > 1:
+        state = writer.text("row_attempt", state=state, attempt=run.attempt)
+    return state, why, span
+
+
 def _row_word(writer: MarkdownWriter, run: Run, now: datetime) -> str:
-    if run.outcome is Outcome.SUCCESS:
-        span = between(run.started_at, run.ended_at)
-        return writer.text("row_success_in", span=span) if span else writer.text("row_success")
     if run.outcome is Outcome.BROKEN and not acquits(run):
         return writer.text("row_unknown" if is_unknown(run) else "row_failure")
     if run.outcome is Outcome.SUPERSEDED and stopped_alone(run):

@@ -323,11 +323,23 @@ REPORTS = {
     "gate_shared": "This commit is the head of {pulls}.",
     "gate_overruled": "Not counted: {pulls} (the same commit, but nobody trusts it there).",
     "gate_approved": "Approved by {by} at {at}.",
+    # -- the comment of a pull request -------------------------------------------------------------
+    "comment_head": "**{title}** at {sha}",
+    "comment_failed": "**Not green: {n} of {suites}** at {sha}",
+    "comment_running": "**Passed so far: {n} of {suites}** at {sha}",
+    "comment_approval": "**Waiting for a maintainer** at {sha}",
+    "comment_passed": "All suites passed at {sha}.",
+    "comment_rerun": "Re-run what is not green: comment {command}.",
+    "comment_approve": "Somebody with {needed} permission: comment {command}. It holds for this "
+    "commit only.",
+    # -- heads of tables ---------------------------------------------------------------------------
     "head_suite": "suite",
     "head_why": "selected because",
     "head_reason": "why",
     "head_where": "runs on",
     "head_cost": "cost",
+    "head_cause": "cause",
+    "head_time": "time",
     "head_state": "state",
     "cost_hours": "up to {hours} NPU-hours",
     "cost_nodes": "{nodes} nodes × {npus} NPUs, {where}",

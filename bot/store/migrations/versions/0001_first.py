@@ -23,6 +23,8 @@ pauses resource:text* by:text reason:text until:big? at:big
 policies repo_id:big* ref:text* blob_sha:text text:text? read_at:big language:text=en
 polls name:text* next_at:big
 probes id:text* filler:bytes
+pull_comments key:text* repo_id:big number:big sha:text body:text deleted_at_sha:text=
+  touched_at:big REPORT
 pulls repo_id:big* number:big* head_sha:text head_repo_id:big? base_ref:text author:text
   author_id:big open:bool draft:bool changed_files:int updated_at:big? head_ref:text head_owner:text
   head_owner_id:big head_name:text based_at:big? created_at:big?
@@ -74,6 +76,7 @@ heads_at heads repo_id sha number
 pulls_at pulls repo_id head_sha number
 queue_changes_repo queue_changes repo_id seq
 replies_due replies due WHERE due IS NOT NULL
+pull_comments_due pull_comments due WHERE due IS NOT NULL
 runs_due runs due WHERE due IS NOT NULL
 runs_ended runs ended_at
 runs_of_actions runs repo_id actions_run_id
