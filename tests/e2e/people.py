@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from bot.core.report.comment import COMMENT_MARKER
 from bot.sim import NewPull
 from bot.sim.deliveries import Delivery
 from bot.sim.model import Pull
@@ -33,17 +34,22 @@ async def say(world: World, pull: Pull, who: str, text: str) -> str:
 
 async def all_say(world: World, said: Sequence[tuple[Pull, str, str]]) -> list[str]:
     """Let each person comment on a pull request of its own, at once; return the bot's replies."""
-    before = [len(world.github.comments(pull)) for pull, _, _ in said]
+    before = [len(_said(world, pull)) for pull, _, _ in said]
     for pull, who, text in said:
         world.github.people.comment(pull, who, text)
     await world.settle()
     await world.pass_time(10)
     found = []
     for (pull, _, _), count in zip(said, before, strict=True):
-        replies = world.github.comments(pull)[count + 1 :]
+        replies = _said(world, pull)[count + 1 :]
         assert len(replies) <= 1
         found += replies or [""]
     return found
+
+
+def _said(world: World, pull: Pull) -> list[str]:
+    """Return the comments of people, and the replies."""
+    return [text for text in world.github.comments(pull) if COMMENT_MARKER not in text]
 
 
 async def press(world: World, sha: str, who: str, button: str = "approve") -> str:
