@@ -81,11 +81,18 @@ def _of(check: dict[str, Any]) -> tuple[str, str]:
 
 
 def test_a_command_has_one_reply_that_was_edited_to_the_end(ended: Ended) -> None:
-    command, reply = ended.answer["comments"]
+    made = ended.answer["comments"]
+    command, reply = (one for one in made if "ascend-ci: suites" not in one["body"])
     assert (command["user"], command["body"]) == ("mia", "/ascend-e2e nightly-unit")
     assert command["reactions"] == ["eyes"]
     assert (reply["user"], reply["pull"]) == ("ascend-ci[bot]", command["pull"])
     assert "| `nightly-unit` | passed" in reply["body"]
+
+
+def test_a_failure_has_one_comment_that_was_edited_to_the_end(ended: Ended) -> None:
+    (made,) = (one for one in ended.answer["comments"] if "ascend-ci: suites" in one["body"])
+    assert made["user"] == "ascend-ci[bot]"
+    assert "| `two-node-ppo` | failed (attempt 2) |" in made["body"]
 
 
 def test_the_answer_has_the_promised_keys_and_stands_alone_on_stdout(ended: Ended) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.core.report.comment import COMMENT_MARKER
 from bot.core.report.reply import reply_marker
 from bot.sim import SimGitHub
 from bot.sim.model import Comment
@@ -72,16 +73,47 @@ class ExpectedReply:
     def difference(self, github: SimGitHub) -> str:
         """Return the difference: no reply, several, or one without a piece; "" if there is none."""
         found = [one for one in github.state.comments.values() if self.fits(one)]
-        if len(found) != 1:
-            return f"the reply to comment {self.comment_id}: expected one, there are {len(found)}"
-        missing = [piece for piece in self.pieces if piece not in found[0].body]
-        if not missing:
-            return ""
-        wanted = ", ".join(missing)
-        return f"the reply to comment {self.comment_id}: expected {wanted}; is {_short(found[0])}"
+        return _differs(f"the reply to comment {self.comment_id}", found, self.pieces)
 
 
-Expectation = ExpectedCheck | ExpectedReply
+@dataclass(frozen=True, slots=True)
+class ExpectedComment:
+    """The one comment on a pull request's suites in the end. It contains all `pieces`."""
+
+    number: int
+    pieces: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """Return its name in few words."""
+        return "the comment"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Return what it is about. A later expectation of the same takes its place."""
+        return "comment", str(self.number)
+
+    def fits(self, comment: Comment) -> bool:
+        """Return True if a comment is the bot's on this pull request's suites."""
+        ours = comment.app is not None and comment.body.endswith(COMMENT_MARKER)
+        return ours and comment.pull.number == self.number
+
+    def difference(self, github: SimGitHub) -> str:
+        """Return the difference: no comment, several, or one without a piece; "" for none."""
+        found = [one for one in github.state.comments.values() if self.fits(one)]
+        return _differs(f"the comment on #{self.number}", found, self.pieces)
+
+
+def _differs(name: str, found: Sequence[Comment], pieces: Sequence[str]) -> str:
+    if len(found) != 1:
+        return f"{name}: expected one, there are {len(found)}"
+    missing = [piece for piece in pieces if piece not in found[0].body]
+    if not missing:
+        return ""
+    return f"{name}: expected {', '.join(missing)}; is {_short(found[0])}"
+
+
+Expectation = ExpectedCheck | ExpectedReply | ExpectedComment
 
 
 def suite(name: str, sha: str, conclusion: str, title: str) -> ExpectedCheck:
@@ -102,7 +134,7 @@ def differences(expected: Sequence[Expectation], github: SimGitHub) -> list[str]
 def unexpected(expected: Sequence[Expectation], github: SimGitHub) -> list[str]:
     """Return a line for every check run, and every comment of the bot, that no scene expects."""
     known = {one.key for one in expected}
-    replies = [one for one in expected if isinstance(one, ExpectedReply)]
+    written = [one for one in expected if not isinstance(one, ExpectedCheck)]
     checks = [
         f"{one.name} at {one.head_sha[:7]}: no scene expects it; titled {one.title}"
         for one in github.check_runs()
@@ -111,7 +143,7 @@ def unexpected(expected: Sequence[Expectation], github: SimGitHub) -> list[str]:
     comments = [
         f"a comment on #{one.pull.number}: no scene expects it; is {_short(one)}"
         for one in github.state.comments.values()
-        if one.app is not None and not any(reply.fits(one) for reply in replies)
+        if one.app is not None and not any(of.fits(one) for of in written)
     ]
     return checks + comments
 

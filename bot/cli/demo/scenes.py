@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.cli.demo.expected import ExpectedReply, gate, suite
+from bot.cli.demo.expected import ExpectedComment, ExpectedReply, gate, suite
 from bot.cli.demo.play import Play, Scene
 from bot.sim.model import Pull
 
@@ -24,11 +24,17 @@ async def passes(play: Play) -> None:
 
 async def fails(play: Play) -> None:
     """Let a change break in a file of its own; run again, it breaks there again."""
-    sha = play.open("wim", "Drop long responses", "fails").head_sha
+    pull = play.open("wim", "Drop long responses", "fails")
+    sha = pull.head_sha
     broken = suite(PPO, sha, "failure", "ValueError in trainer/rollout.py:12")
     await play.expect(broken)
     first = play.rerun(broken, by="wim")
-    await play.expect(replace(broken, after=first.id), gate(sha, "failure", f"{PPO} failed"))
+    row = f"| `{PPO}` | failed (attempt 2) | all 8 responses of step 4"
+    await play.expect(
+        replace(broken, after=first.id),
+        gate(sha, "failure", f"{PPO} failed"),
+        ExpectedComment(pull.number, (row, "/ascend-e2e rerun --sha")),
+    )
 
 
 async def nothing(play: Play) -> None:

@@ -79,11 +79,14 @@ def _sha(view: GateView) -> str:
 
 def _head(writer: MarkdownWriter, view: GateView, stand: Standing, now: datetime) -> str:
     """Return the gate's title without what the table says, or what changes too often."""
-    if stand.kind in {GateReason.FAILED, GateReason.RUNNING}:
-        counted = SuiteState.RED if stand.kind is GateReason.FAILED else SuiteState.GREEN
-        many = sum(line.stand is counted for line in stand.required)
-        suites = writer.count("suite", len(stand.required))
-        return writer.text(f"comment_{stand.kind}", n=many, suites=suites, sha=_sha(view))
+    stands = [line.stand for line in stand.required]
+    suites = writer.count("suite", len(stands))
+    if stand.kind is GateReason.FAILED:
+        red = stands.count(SuiteState.RED)
+        return writer.text("comment_failed", n=red, suites=suites, sha=_sha(view))
+    if stand.kind is GateReason.RUNNING:
+        green = stands.count(SuiteState.GREEN)
+        return writer.text("comment_running", n=green, suites=suites, sha=_sha(view))
     if stand.kind is GateReason.APPROVAL:
         return writer.text("comment_approval", sha=_sha(view))
     title = writer.prose(gate_title(writer, view, stand, now))

@@ -29,7 +29,7 @@ from bot.core.planning.pull_request import (
 )
 from bot.core.planning.trust import Trusted
 from bot.core.policy.levels import Level
-from bot.core.policy.models import Language, Mode
+from bot.core.policy.models import Comment, Language, Mode
 from bot.core.policy.selection import ChangedFile, select
 from tests.core.building import OLD_SHA, REPO, SHA, a_pull, at, with_changes
 from tests.core.planning.heads import (
@@ -276,6 +276,7 @@ def test_the_selection_row_holds_all_that_the_gate_says() -> None:
         gate="ascend-ci",
         changed_files=3100,
         language=Language.EN,
+        comment=Comment.ON_FAILURE,
     )
     assert row.data.selection == select(POLICY, BOTH)
     assert list(suites) == ["unit", "big", "two", "own"]
