@@ -8,7 +8,7 @@ from bot.core.model.ids import short
 from bot.core.model.views import GateView, PullComment
 from bot.core.policy.models import Comment
 from bot.core.report.context import Context, MarkdownWriter
-from bot.core.report.gate import is_shown, line_state, next_command, suite_table
+from bot.core.report.gate import is_rerunnable, is_shown, line_state, next_command, suite_table
 from bot.core.report.gate_title import gate_title
 from bot.core.report.sections import Section, compose
 from bot.core.report.standing import GateReason, Standing, SuiteLine, SuiteState, standing
@@ -117,7 +117,7 @@ def _cells(
 
 def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     """Return the command to type next; a comment has no buttons."""
-    if stand.kind is GateReason.FAILED:
+    if stand.kind is GateReason.FAILED and is_rerunnable(stand):
         return writer.text("comment_rerun", command=writer.command("rerun", sha=view.sha))
     if stand.kind is GateReason.APPROVAL:
         command = writer.command("approve", sha=view.sha)

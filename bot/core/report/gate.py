@@ -59,11 +59,11 @@ def _buttons(writer: MarkdownWriter, stand: Standing) -> tuple[Button, ...]:
     if stand.kind in _QUIET or stand.kind is GateReason.DRY_RUN:
         return ()
     approve = (writer.button("approve"),) if stand.at(SuiteState.APPROVAL) else ()
-    offered = stand.kind is GateReason.FAILED and _rerunnable(stand)
+    offered = stand.kind is GateReason.FAILED and is_rerunnable(stand)
     return approve + ((writer.button("rerun_failed"),) if offered else ())
 
 
-def _rerunnable(stand: Standing) -> bool:
+def is_rerunnable(stand: Standing) -> bool:
     """Return True if the bot can run a suite again that is not green."""
     return any(line.run and can_run_again(line.run) for line in stand.at(SuiteState.RED))
 
@@ -238,7 +238,7 @@ def line_state(writer: MarkdownWriter, line: SuiteLine, now: datetime) -> str:
 def next_command(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     """Return the command to type next."""
     match stand.kind:
-        case GateReason.FAILED if not _rerunnable(stand):
+        case GateReason.FAILED if not is_rerunnable(stand):
             text = writer.text("gate_gone_app")
         case GateReason.FAILED:
             command = writer.command("rerun", sha=view.sha)

@@ -54,6 +54,9 @@ SHOWN: dict[str, GateView] = {
     "not the change": view(
         s.chosen(), runs=(s.done(Outcome.BROKEN, "no runner took the job", started_at=None),)
     ),
+    "failed, for the app was removed": view(
+        s.chosen(), runs=(s.done(Outcome.BROKEN, Message("run_app_removed")),)
+    ),
     "all passed": view(*BOTH, runs=(GREEN, unit(GREEN))),
     "all passed, but for one that is not required": view(
         s.chosen(),

@@ -318,8 +318,8 @@ REPORTS = {
     "comment_failed": "**{suites}中有 {n} 个未通过**，提交{sha}",
     "comment_running": "**{suites}中已有 {n} 个通过**，提交{sha}",
     "comment_approval": "**等待维护者批准**，提交{sha}",
-    "comment_passed": "提交{sha}的所有套件均已通过。",
-    "comment_rerun": "重跑未通过的套件：评论{command}。",
+    "comment_passed": "提交{sha}的所有测试套件均已通过。",
+    "comment_rerun": "重跑未通过的测试套件：评论{command}。",
     "comment_approve": "请有{needed}权限的成员评论{command}。只对这个提交有效。",
     # -- heads of tables ---------------------------------------------------------------------------
     "head_suite": "套件",
