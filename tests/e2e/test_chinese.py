@@ -56,7 +56,7 @@ async def test_a_broken_policy_and_a_proposed_one_are_told_in_the_language_that_
     pull = world.open_pull()
     await world.settle()
     gate = world.gate(pull.head_sha)
-    assert str(gate.title).startswith("策略有 1 处错误：")
+    assert str(gate.title).startswith("与本次改动无关：main 分支的策略有 1 处错误：")
     world.github.people.comment(pull, "maintainer", "/ascend-e2e unit")
     world.github.checks.rerun(gate, world.github.user("maintainer"))
     await world.settle()

@@ -191,7 +191,7 @@ async def test_author_pusher_and_files_decide_what_starts_by_itself(world: World
         if not starts:
             await waits(world, pulls[claim])
     said = world.gate(pulls["`.github/` by write"].head_sha).summary or ""
-    assert f"The commit changes `{HIDDEN}`: its author" in said
+    assert f"This commit changes `{HIDDEN}`, so a maintainer must approve it" in said
     assert "author may not" not in said
 
 
@@ -214,7 +214,7 @@ async def test_files_of_another_head_make_nothing_trusted(world: World) -> None:
         world.github.deliveries.drop_if(None)
         await world.pass_time(15)
         await waits(world, pull)
-        assert f"The commit changes `{HIDDEN}`" in (world.gate(sha).summary or "")
+        assert f"This commit changes `{HIDDEN}`" in (world.gate(sha).summary or "")
     assert started(world) == []
     pull = world.github.people.open_pull("write", REMOVED, FORK)  # its own list is believed
     await world.settle()
