@@ -6,7 +6,7 @@ HINTS = {
     "A hook reformats files: run it before the commit.": "hook 会重新格式化文件：请在提交前运行。",
     "A linter names the line: mend it, or run the formatter.": "静态检查指出了行号：请修正，"
     "或运行格式化工具。",
-    "The CI runner vanished (node or pod lost). Run it again.": "CI runner 消失（节点或 Pod 丢失）"
+    "The CI runner vanished (node or pod lost). Run it again.": "CI runner 失联（节点或 Pod 丢失）"
     "，请重跑。",
     "The runner was told to stop (pod "
     "evicted or node drained). Run it again.": "runner 被要求停止（Pod 被驱逐或节点排空），请重跑"
@@ -188,7 +188,7 @@ HINTS = {
     "Packages or working directory of the runtime environment are wrong.": "运行环境的包或工作目录"
     "有误。",
     "The token lacks access, or the name is "
-    "wrong: asking again gives the same answer.": "令牌没有权限，或名字有误：重试结果相同。",
+    "wrong: asking again gives the same answer.": "令牌没有权限，或名字有误：重跑结果相同。",
     "The local server died first: read its log.": "本地服务先退出：查看它的日志。",
     "The server died first: read its log.": "服务先退出：查看它的日志。",
     "A hub did not answer: retry, or use the mirror or the local cache.": "hub 没有响应：重跑，或"
@@ -208,8 +208,8 @@ HINTS = {
     "。",
     "The batch is not divisible by the number of workers.": "batch 不能被 worker 数整除。",
     "Sizes do not fit: TP x PP x CP x EP x "
-    "DP against the NPUs, or batch against the workers.": "规模不匹配：TP x PP x CP x EP x DP 与卡"
-    "数，或 batch 与 worker 数。",
+    "DP against the NPUs, or batch against the workers.": "规模不匹配："
+    "TP x PP x CP x EP x DP 与卡数不符，或 batch 与 worker 数不符。",
     "The cluster is smaller than the request: nodes, or NPUs a node.": "集群小于申请的规模：节点数"
     "或每节点卡数不足。",
     "A Ray worker did not join: node, image or network.": "有 Ray worker 没有加入：检查节点、镜像"
@@ -265,8 +265,8 @@ HINTS = {
     "空闲后重跑。",
     "The queue has no unused quota: wait and retry.": "队列没有剩余配额：等待后重跑。",
     "The registry refuses this name or these "
-    "credentials: asking again gives the same answer.": "镜像仓库拒绝该镜像名或凭据：重试结果相同"
-    "。",
+    "credentials: asking again gives the same answer.": "镜像仓库拒绝该镜像名或凭据："
+    "重跑结果相同。",
     "The node could not mount a volume of "
     "the pod: the node or its storage; retry elsewhere.": "节点无法挂载 Pod 的卷：节点或其存储有问"
     "题，换节点重跑。",
@@ -317,5 +317,5 @@ HINTS = {
     "look for what should have set it.": "代码期望对象的位置得到了 None：查找本应为它赋值的地方。",
     "The Docker daemon of the runner does not answer: "
     "another runner may have one.": "runner 上的 Docker daemon 无响应：换一个 runner 可能正常。",
-    "The API server of the cluster did not answer: retry.": "集群的 API server 没有响应：请重试。",
+    "The API server of the cluster did not answer: retry.": "集群的 API server 没有响应：请重跑。",
 }
