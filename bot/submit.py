@@ -367,7 +367,8 @@ class Follower:
 def main(argv: list[str] | None = None) -> int:
     """Run the helper; return its exit code."""
     config = parse(sys.argv[1:] if argv is None else argv, dict(os.environ))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background job ignores SIGINT
+        signal.signal(number, signal.default_int_handler)
     try:
         return _run(config)
     except KeyboardInterrupt:

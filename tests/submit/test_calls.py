@@ -172,7 +172,11 @@ async def test_a_cancel_deletes_the_jobs_of_the_run_attempt_and_says_so(
 ) -> None:
     faulty.next_events, faulty.next_watches = [log("a")], [Watch(end="hang")]
     faulty.fail("delete", 503)
-    process = await start(faulty.url)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background of a shell
+    try:
+        process = await start(faulty.url)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert process.stdout is not None
     while await process.stdout.readline() != b"a\n":
         pass

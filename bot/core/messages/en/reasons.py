@@ -53,8 +53,8 @@ REASONS = {
     "waits_github": "waiting for GitHub to start it",
     "waits_approval_github": "somebody has to approve it on GitHub",
     "selected_by_github": "GitHub started it by its own filters",
-    "run_not_started": "GitHub has not started it: its filters differ, it is disabled, or the pull "
-    "request has conflicts",
+    "run_not_started": "GitHub has not started it: the workflow's filters differ, it is disabled, or "
+    "the pull request has conflicts",
     "run_unclear": "GitHub does not say into which base its run merges: it can be of {pulls}. "
     "Close all but one of them, then push again",
     "run_unclear_pull": "#{number} into `{base}`",
@@ -176,8 +176,8 @@ REASONS = {
     "waits_paused": "{what} is paused by {by}{until}: {reason}",
     "drop_gone": "GitHub no longer shows the pull request",
     "drop_closed": "the pull request was closed",
-    "gate_policy_gone": "`{ref}` no longer has `{path}`: put it back, or no longer require this "
-    "check",
+    "gate_policy_gone": "`{ref}` no longer has `{path}`: a maintainer has to put it back, or no "
+    "longer require this check",
     "gate_policy_renamed": "`{ref}` no longer has `{path}`: rename `{twin}` to it",
     "gate_unanswered": "GitHub did not say what this change needs: {error}",
     "gate_often": "#{number} came to this commit, or to another base branch. Whoever did so makes "

@@ -242,7 +242,7 @@ REPORTS = {
     # -- the gate ------------------------------------------------------------------------------
     "gate_none": "No Ascend suite needed",
     "gate_none_why": "No suite's paths match ({files}, {suites} looked at).",
-    "gate_none_optional": "{files}, and no selected suite is required.",
+    "gate_none_optional": "{files}. The suites that they select are not required.",
     "gate_explain": "{command} shows why.",
     "gate_unanswered_title": "Waiting for GitHub: it did not say what this change needs",
     "gate_often_title": "Waiting: the change of #{number} has not been looked at yet",
