@@ -31,7 +31,6 @@ ENDS = ("SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "NOT_FOUND")
 ANNOUNCE_S = 60.0  # the bot answers 409 until it has stored the dispatched run
 CANCEL_S = 6.0  # GitHub kills a cancelled step 7.5 s after its first signal
 DEADLINE_PATH = "/spec/activeDeadlineSeconds"
-STATUS_FIELDS = ("status", "job_deployment_status", "message")
 ADDRESS = re.compile(r"(?:https?://[^/\s]+\S*)?")
 POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
 NEEDS = {"add": "value", "replace": "value", "test": "value", "move": "from", "copy": "from"}
@@ -322,8 +321,8 @@ class Follower:
             say("\n".join(shown).replace("\0", "\\0"))
 
     def _other(self, event: dict[str, Any], seq: int | None, text: str) -> list[str]:
-        kind, words = event.get("type"), [event.get(k) for k in STATUS_FIELDS if event.get(k)]
-        line = f"ascend-ci: {kind} {' '.join(map(str, words))}"
+        kind, named = event.get("type"), ("status", "job_deployment_status", "message")
+        line = f"ascend-ci: {kind} {' '.join(str(event[k]) for k in named if event.get(k))}"
         if kind == "final":
             self._final = str(event.get("status") or "UNKNOWN")
             return [*(self._held or []), line.replace("final", "end", 1)]

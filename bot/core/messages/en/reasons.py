@@ -53,8 +53,8 @@ REASONS = {
     "waits_github": "waiting for GitHub to start it",
     "waits_approval_github": "somebody has to approve it on GitHub",
     "selected_by_github": "GitHub started it by its own filters",
-    "run_not_started": "GitHub has not started it: the workflow's filters differ, it is disabled, or "
-    "the pull request has conflicts",
+    "run_not_started": "GitHub has not started it: the workflow's filters differ, it is disabled, "
+    "or the pull request has conflicts",
     "run_unclear": "GitHub does not say into which base its run merges: it can be of {pulls}. "
     "Close all but one of them, then push again",
     "run_unclear_pull": "#{number} into `{base}`",

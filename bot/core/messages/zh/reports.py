@@ -321,7 +321,7 @@ REPORTS = {
     "comment_approval": "**等待维护者批准**，提交{sha}",
     "comment_passed": "提交{sha}的所有套件均已通过。",
     "comment_rerun": "重跑未通过的套件：评论{command}。",
-    "comment_approve": "请有{needed}权限的成员评论{command}。只对这个提交有效。",
+    "comment_approve": "请有{needed}权限的成员评论{command}。批准只对这个提交有效。",
     # -- heads of tables ---------------------------------------------------------------------------
     "head_suite": "套件",
     "head_why": "触发原因",
