@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from bot.core.digest.result import UNKNOWN, Digest, Found
-from bot.core.github.limits import TITLE_BYTES
+from bot.core.github.limits import SHOWN_TITLE_CHARS, TITLE_BYTES
 from bot.core.github.markdown import headline, size
 from bot.core.messages import Message
 from bot.core.messages.words import between, capital, duration, lower, sentences, stop
@@ -24,7 +24,6 @@ from bot.core.report.words import (
     stopped_alone,
 )
 
-TITLE_CHARS = 120  # GitHub's lists of check runs cut a longer one
 LIMITS = frozenset(
     {"run_limit", "run_limit_stop", "run_stalled", "run_timed_out", "rayjob_ended"}
 )  # what the title says
@@ -102,7 +101,7 @@ def outcome_title(writer: MarkdownWriter, end: Ending) -> str:
     """Return the title of a run that is done, the cause first."""
     suffix = _retry_suffix(writer, end)
     room = TITLE_BYTES - size(suffix)
-    return headline(_title(writer, end), TITLE_CHARS - len(suffix), room) + suffix
+    return headline(_title(writer, end), SHOWN_TITLE_CHARS - len(suffix), room) + suffix
 
 
 def _title(writer: MarkdownWriter, end: Ending) -> str:

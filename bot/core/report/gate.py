@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from bot.core.github.limits import TEXT_BYTES
+from bot.core.github.limits import SHOWN_TITLE_CHARS, TEXT_BYTES
 from bot.core.github.markdown import headline, table
 from bot.core.messages.words import capital, clock, listing, number, sentences, stop
 from bot.core.model.ids import short
@@ -12,7 +12,7 @@ from bot.core.model.selections import Cost
 from bot.core.model.views import Button, CheckWrite, GateView
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter
-from bot.core.report.gate_title import TITLE_CHARS, gate_title, policy_ref
+from bot.core.report.gate_title import gate_title, policy_ref
 from bot.core.report.sections import Rows, Section, compose
 from bot.core.report.standing import (
     CONCLUSIONS,
@@ -48,7 +48,7 @@ def gate_check(view: GateView, ctx: Context, now: datetime) -> CheckWrite:
         external_id=ctx.external_id,
         status="completed" if conclusion else "in_progress",
         conclusion=conclusion,
-        title=headline(gate_title(writer, view, stand, now), TITLE_CHARS),
+        title=headline(gate_title(writer, view, stand, now), SHOWN_TITLE_CHARS),
         summary=compose(_sections(writer, view, stand, now), TEXT_BYTES),
         completed_at=now if conclusion else None,
         buttons=_buttons(writer, stand) if conclusion else (),

@@ -13,7 +13,6 @@ from bot.core.report.open_suites import Phase, open_phases
 from bot.core.report.standing import GateReason, Standing, SuiteLine, SuiteState
 from bot.core.report.words import acquits, is_unknown, reason, resource, stopped_by, where
 
-TITLE_CHARS = 120  # what a phone shows
 # Reasons that add nothing to "failed".
 _SAY_NOTHING = frozenset({"run_failed", "run_timed_out"})
 # The title of a gate that can't be judged; its summary has the whole reason.

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from bot.core.github.limits import TEXT_BYTES
+from bot.core.github.limits import SHOWN_TITLE_CHARS, TEXT_BYTES
 from bot.core.github.markdown import code, title
 from bot.core.messages.words import joined, listing, sentences
 from bot.core.model.ids import Sha
@@ -13,7 +13,6 @@ from bot.core.policy.changes import Before, Change, Comparison, Effect
 from bot.core.policy.loading import PolicyError
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter
-from bot.core.report.gate_title import TITLE_CHARS
 from bot.core.report.sections import Rows, Section, compose
 
 ITEMS_SHOWN = 8  # of what a list gained or lost, in one line
@@ -36,7 +35,7 @@ def render_policy_check(
         external_id=ctx.external_id,
         status="completed",
         conclusion=_conclusion(comparison),
-        title=title(_title(writer, comparison), TITLE_CHARS),
+        title=title(_title(writer, comparison), SHOWN_TITLE_CHARS),
         summary=compose(_sections(writer, comparison), TEXT_BYTES),
         completed_at=now,
         annotations=tuple(_annotations(writer, comparison)),

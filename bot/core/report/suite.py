@@ -2,14 +2,14 @@
 
 from datetime import datetime
 
-from bot.core.github.limits import TEXT_BYTES
+from bot.core.github.limits import SHOWN_TITLE_CHARS, TEXT_BYTES
 from bot.core.messages import NOTHING
 from bot.core.messages.words import capital, stop
 from bot.core.model.runs import Outcome, State
 from bot.core.model.views import CheckWrite, SuiteView
 from bot.core.report.context import Context, MarkdownWriter, address
 from bot.core.report.digest import NO_LOG, best, pace, progress_of
-from bot.core.report.ends import TITLE_CHARS, Ending, outcome_title
+from bot.core.report.ends import Ending, outcome_title
 from bot.core.report.failure import (
     annotations,
     failure_summary,
@@ -45,7 +45,7 @@ def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
     bad = end if end and end.outcome in _BAD else None
     if end is None:
         told = _open_title(writer, view, now)
-        title = writer.fit_title(told, TITLE_CHARS)
+        title = writer.fit_title(told, SHOWN_TITLE_CHARS)
     else:
         title = outcome_title(writer, end)
     return CheckWrite(
