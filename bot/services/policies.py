@@ -21,6 +21,7 @@ from bot.core.policy.document import MAX_BYTES
 from bot.core.policy.loading import WHOLE_FILE, Checked, PolicyError, PolicyErrors, check_policy
 from bot.core.policy.models import Language, Policy, Trigger
 from bot.core.policy.selection import (
+    MISNAMED,
     POLICY_PATH,
     POLICY_TWIN,
     Selection,
@@ -178,6 +179,8 @@ class Broken:
 
     def plan(self, repo_id: RepoId, sha: Sha, number: int) -> Plan:
         """Plan the gate that shows the errors; nothing starts."""
+        if self.errors[0].key == MISNAMED:
+            return Plan(gates=(GateDue(repo_id, sha, number, unknown=self.errors[0]),))
         errors = tuple(Message("policy_error_at", ref=self.ref, error=item) for item in self.errors)
         details = SelectionDetails(
             policy_ref=self.ref, policy_errors=errors, language=self.language
@@ -243,7 +246,13 @@ class PolicyReader:
         return await self.read(await self._row(repo, ref))
 
     async def read(self, row: StoredPolicy) -> PolicyAt | Broken | None:
-        """Return the policy of a row, without any call to GitHub."""
+        """Return the policy of a row, without any call to GitHub.
+
+        A row without a text and with a file's id stands for a file of the wrong name.
+        """
+        if row.text is None and row.blob_sha:
+            why = Message(MISNAMED, ref=row.ref, path=POLICY_PATH, twin=POLICY_TWIN)
+            return Broken((why,), row.ref, row.blob_sha, row.language)
         text = self._default if row.text is None else row.text.encode()
         if text is None:
             return None
@@ -318,38 +327,36 @@ class PolicyReader:
         file = await self._github.file(repo, POLICY_PATH, ref)
         if file is None and before is not None and before.text is not None:
             file = await self._asked_again(repo, ref)
-        text = policy_text(file)
+        held = file or await self._github.file(repo, POLICY_TWIN, ref)
         row = StoredPolicy(
             repo.id,
             ref,
-            blob_sha=file.blob_sha if file else "",
-            text=text,
+            blob_sha=held.blob_sha if held else "",
+            text=policy_text(file),
             read_at=now,
             language=before.language if before else Language.EN,
         )
         found = await self.read(row)
         if isinstance(found, PolicyAt):
             row = replace(row, language=found.policy.report.language)
-        gone = before is not None and before.text is not None and text is None
-        gates = await self._gates_without(repo, ref) if gone else ()
+        changed = before is not None and (
+            (before.text, before.blob_sha) != (row.text, row.blob_sha)
+        )
+        gates = await self._gates_without(repo, row) if changed and file is None else ()
         await self._store.commit(Plan(repo=repo, policy=row, gates=gates), now, done=None)
-        if before is not None and before.text != text:
+        if changed:
             await self._store.polls.hurry(waiting_pulls(repo.id), now)
         return row
 
-    async def _gates_without(self, repo: Repo, ref: str) -> tuple[GateDue, ...]:
+    async def _gates_without(self, repo: Repo, row: StoredPolicy) -> tuple[GateDue, ...]:
         """Return the gates that a missing policy opens: of the pull requests that it judged."""
-        if self._default is not None:
+        found = await self.read(row)
+        if isinstance(found, PolicyAt):  # the server's own
             return ()
-        twin = await self._github.file(repo, POLICY_TWIN, ref)
-        where = {"ref": ref, "path": POLICY_PATH}
-        why = (
-            Message("gate_policy_renamed", **where, twin=POLICY_TWIN)
-            if twin
-            else Message("gate_policy_gone", **where)
-        )
+        gone = Message("gate_policy_gone", ref=row.ref, path=POLICY_PATH)
+        why = found.errors[0] if found else gone
         return tuple(
             GateDue(repo.id, pull.head_sha, pull.number, unknown=why)
             for pull in await self._store.pulls.open(repo.id)
-            if ref in (pull.base_ref, repo.default_branch)
+            if row.ref in (pull.base_ref, repo.default_branch)
         )

@@ -2,7 +2,7 @@
 
 from bot.sim.model import Pull
 from tests.e2e.test_pull_events import new_policy, runs_of
-from tests.e2e.world import POLICY, World
+from tests.e2e.world import GATE, POLICY, World
 
 BROKEN = POLICY.replace("version: 1", "version: 1\nmoode: on")
 
@@ -86,7 +86,7 @@ async def test_a_policy_that_was_there_is_asked_for_again_before_it_counts_as_go
         await world.pass_time(10)
         assert gates(world, pull, green) == ["in_progress", "in_progress"]
         said = str(world.gate(green.head_sha).summary)
-        assert "`main` no longer has `.github/ascend-ci.yml`" in said
+        assert ("`main` no longer has `.github/ascend-ci.yml`" in said) != bool(twin)
         assert ("rename `.github/ascend-ci.yaml`" in said) == bool(twin)
         world.github.faults.clear()
         world.github.people.push_branch("maintainer", {"d": twin or "3"})
@@ -94,6 +94,36 @@ async def test_a_policy_that_was_there_is_asked_for_again_before_it_counts_as_go
         await world.sweep()
         assert gates(world, pull, green) == ["in_progress", "success"]
         world.github.fault("404", "GET", "*/contents/*ascend-ci.yml", times=99)
+
+
+async def test_a_repository_that_only_ever_had_a_policy_of_the_wrong_name_is_told_so(
+    world: World,
+) -> None:
+    right, wrong = ".github/ascend-ci.yml", ".github/ascend-ci.yaml"
+    world.github.people.push_branch("maintainer", {right: None, wrong: POLICY})
+    pull, docs = world.open_pull(), world.open_pull(path="docs/a.md")
+    await world.settle()
+    assert gates(world, pull, docs) == ["in_progress", "in_progress"]
+    for head in (pull, docs):
+        gate = world.gate(head.head_sha)
+        assert gate.title == f"No policy: rename {wrong} to {right} on main"
+        assert gate.summary == f"`main` has no `{right}`: rename `{wrong}` to it."
+    world.github.people.comment(pull, "maintainer", "/ascend-e2e unit")
+    await world.settle()
+    why = f"Nothing was started: `main` has no `{right}`: rename `{wrong}` to it."
+    assert any(why in text for text in world.github.comments(pull))
+    world.github.people.push_branch("maintainer", {wrong: None})
+    await world.settle()
+    new = world.open_pull(path="docs/b.md")
+    await world.settle()
+    assert gates(world, pull, docs) == ["in_progress", "in_progress"]
+    assert "put it back" in str(world.gate(docs.head_sha).summary)
+    assert world.github.check(GATE, new.head_sha) is None
+    world.github.people.push_branch("maintainer", {right: POLICY})
+    await world.settle()
+    await world.sweep()
+    assert gates(world, pull, docs) == ["in_progress", "success"]
+    assert world.gate(pull.head_sha).title != f"No policy: rename {wrong} to {right} on main"
 
 
 async def test_pull_requests_whose_files_github_never_lists_hold_up_no_others(

@@ -15,7 +15,7 @@ from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.plan import Plan
 from bot.core.policy.loading import PolicyErrors, load_policy
 from bot.core.policy.models import Language, Policy
-from bot.core.policy.selection import ChangedFile
+from bot.core.policy.selection import POLICY_TWIN, ChangedFile
 from bot.ports.errors import Transient
 from bot.ports.github import ChangedFiles, FileText, GitHub
 from bot.ports.sandbox import StoppedBy
@@ -37,12 +37,15 @@ class Files:
     def __init__(self, files: dict[str, str], protected: bool | Transient = True) -> None:
         self.files = files
         self.protected = protected
+        self.misnamed = ""  # the id of a file whose name is not read
         self.asked: list[str] = []
         self.asking = asyncio.Event()
         self.answers = asyncio.Event()
         self.answers.set()
 
-    async def file(self, _repo: Repo, _path: str, ref: str) -> FileText | None:
+    async def file(self, _repo: Repo, path: str, ref: str) -> FileText | None:
+        if path == POLICY_TWIN:
+            return FileText(b"", self.misnamed) if self.misnamed else None
         self.asked.append(ref)
         self.asking.set()
         text = self.files.get(ref)
@@ -116,6 +119,19 @@ async def test_a_broken_policy_is_told_in_the_language_of_the_last_good_one(
     found = await reader.of(REPO, "main")
     assert isinstance(found, Broken)
     assert found.language is Language.ZH
+
+
+@pytest.mark.parametrize("default", [None, HEAD.encode()])
+async def test_a_file_of_the_wrong_name_is_named_whether_or_not_the_server_has_a_policy(
+    store: Store, default: bytes | None
+) -> None:
+    files = Files({})
+    files.misnamed = "sha-of-yaml"
+    found = await policies(store, files, default).of(REPO, "main")
+    assert isinstance(found, Broken)
+    assert [str(error) for error in found.errors] == [
+        "`main` has no `.github/ascend-ci.yml`: rename `.github/ascend-ci.yaml` to it"
+    ]
 
 
 async def test_without_a_file_the_servers_own_counts_or_none(store: Store) -> None:

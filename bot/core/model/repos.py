@@ -27,7 +27,10 @@ class Repo:
 
 @dataclass(frozen=True, slots=True)
 class StoredPolicy:
-    """The policy file of one branch as last read."""
+    """The policy file of one branch as last read.
+
+    Without a text, ``blob_sha`` is that of a file whose name is not read, or empty.
+    """
 
     repo_id: RepoId
     ref: str

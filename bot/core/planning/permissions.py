@@ -24,7 +24,7 @@ from bot.core.planning.plan import RunClaimants
 from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Mode, Policy, Start, Suite, Tier, Trigger, Trust
-from bot.core.policy.selection import POLICY_PATH, suites_named
+from bot.core.policy.selection import MISNAMED, POLICY_PATH, suites_named
 
 # A push so shortly before a comment may not have been seen by its author.
 UNSEEN = timedelta(seconds=60)
@@ -46,12 +46,15 @@ def broken_policy(messages: Messages, errors: tuple[Message, ...], ref: str) -> 
     path, branch = code(POLICY_PATH), code(ref)
     if not errors:
         return messages("refuse_no_policy", path=path, ref=branch)
+    first = prose(messages.render(errors[0]))
+    if errors[0].key == MISNAMED:
+        return messages("refuse_misnamed", why=first)
     return messages(
         "refuse_policy",
         path=path,
         ref=branch,
         n=len(errors),
-        error=prose(messages.render(errors[0])),
+        error=first,
     )
 
 

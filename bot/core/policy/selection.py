@@ -14,6 +14,7 @@ from bot.core.policy.models import Nightly, Policy, Suite, Trigger
 # The policy file of a repository.
 POLICY_PATH = ".github/ascend-ci.yml"
 POLICY_TWIN = ".github/ascend-ci.yaml"  # never read, but named where the other one is missing
+MISNAMED = "gate_policy_renamed"  # the key of the message that names it
 
 # GitHub lists at most this many files of a pull request.
 MAX_LISTED_FILES = 3000

@@ -26,7 +26,7 @@ from bot.core.planning.starts import Starter
 from bot.core.planning.trust import Authorship, Person
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Mode
-from bot.core.policy.selection import ChangedFile
+from bot.core.policy.selection import MISNAMED, POLICY_PATH, POLICY_TWIN, ChangedFile
 from bot.core.queue.usage import Spent, Usage
 from bot.core.report.reply import reply_body
 from tests.accounts import account
@@ -64,6 +64,7 @@ TRIAGER = Person(account("tom"), Level.TRIAGE)
 MAINTAINER = Person(account("mia"), Level.MAINTAIN)
 OLD = OLD_SHA[:12]
 MISTAKE = Message("policy_error", line=8, path="suites.unit", message="unknown key `path`")
+MISNAMED_POLICY = Message(MISNAMED, ref="main", path=POLICY_PATH, twin=POLICY_TWIN)
 DOCS = (ChangedFile("docs/a.md", "added"),)
 UNSEEN = (OLD_HEAD, replace(HEAD, seen_at=at(9.5)))
 MOVED = (OLD_HEAD, replace(HEAD, seen_at=at(11)))
@@ -255,6 +256,7 @@ def _elsewhere(say: Messages) -> dict[str, str]:
     return {
         "a broken policy": broken_policy(say, (MISTAKE,), "main"),
         "a broken policy, several errors": broken_policy(say, (MISTAKE, MISTAKE), "main"),
+        "a policy of the wrong name": broken_policy(say, (MISNAMED_POLICY,), "main"),
         "a policy that is gone": broken_policy(say, (), "main"),
         "commands too many in a minute": say("refuse_rate", limit=10),
         "people without rights comment too often": say("refuse_often"),

@@ -178,7 +178,7 @@ REASONS = {
     "drop_closed": "the pull request was closed",
     "gate_policy_gone": "`{ref}` no longer has `{path}`: a maintainer has to put it back, or no "
     "longer require this check",
-    "gate_policy_renamed": "`{ref}` no longer has `{path}`: rename `{twin}` to it",
+    "gate_policy_renamed": "`{ref}` has no `{path}`: rename `{twin}` to it",
     "gate_unanswered": "GitHub did not say what this change needs: {error}",
     "gate_often": "#{number} came to this commit, or to another base branch. Whoever did so makes "
     "many changes and has no rights here, so it waits; that takes minutes",

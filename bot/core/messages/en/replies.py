@@ -75,6 +75,7 @@ REPLIES = {
     "refuse_policy": "Nothing was started, because {path} on {ref} has an error: {error} | "
     "Nothing was started, because {path} on {ref} has {n} errors, the first: {error}",
     "refuse_no_policy": "Nothing was started, because {ref} has no {path}.",
+    "refuse_misnamed": "Nothing was started: {why}.",
     "refuse_set": "{key} may not be set to {value}, so {suite} was not started. Allowed: {may}.",
     "refuse_set_none": "No input of {suite} may be set, so it was not started. To allow it, add "
     "{key} to its `settable` in the policy.",

@@ -247,7 +247,7 @@ REPORTS = {
     "gate_unanswered_title": "Waiting for GitHub: it did not say what this change needs",
     "gate_often_title": "Waiting: the change of #{number} has not been looked at yet",
     "gate_policy_gone_title": "The policy is gone: {ref} has no {path}",
-    "gate_policy_renamed_title": "The policy is gone: rename {twin} to {path} on {ref}",
+    "gate_policy_renamed_title": "No policy: rename {twin} to {path} on {ref}",
     "gate_unknown_why": "The bot asks again by itself, at least once an hour.",
     "gate_looking": "Looking at the changed files",
     "gate_looking_why": "This takes a few seconds. Then the suites of this change are listed here.",

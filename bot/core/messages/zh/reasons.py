@@ -170,7 +170,7 @@ REASONS = {
     "drop_gone": "GitHub 上已看不到该 PR",
     "drop_closed": "PR 已关闭",
     "gate_policy_gone": "`{ref}` 上已没有 `{path}`：请恢复该文件，或不再要求本检查",
-    "gate_policy_renamed": "`{ref}` 上已没有 `{path}`：请把 `{twin}` 改为这个名字",
+    "gate_policy_renamed": "`{ref}` 上没有 `{path}`：请把 `{twin}` 改为这个名字",
     "gate_unanswered": "尚未从 GitHub 得知本次改动需要运行什么：{error}",
     "gate_often": "#{number} 刚指向本提交或更换了目标分支；操作者没有本仓库权限且改动过于频繁，"
     "需排队几分钟",

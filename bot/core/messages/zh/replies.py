@@ -94,6 +94,7 @@ REPLIES = {
     "refuse_closed": "{old}曾是 {pull} 的最新提交，而该 PR 未打开。没有启动任何套件。要运行其套件"
     "，请重新打开它。",
     "refuse_no_policy": "没有启动任何套件：{ref}上没有{path}。",
+    "refuse_misnamed": "没有启动任何套件：{why}。",
     "refuse_no_hours": "策略没有分配 NPU 卡时（`npu_hours_per_day: 0`），因此没有启动{suite}。"
     "{todo}",
     "nothing_ended": "{sha}上还没有可重跑的内容。尚未结束：{suites}。",

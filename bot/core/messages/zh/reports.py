@@ -240,7 +240,7 @@ REPORTS = {
     "gate_unanswered_title": "等待 GitHub：尚未得知本次改动需要运行什么",
     "gate_often_title": "等待中：#{number} 的改动尚未查看",
     "gate_policy_gone_title": "策略已不存在：{ref} 上没有 {path}",
-    "gate_policy_renamed_title": "策略已不存在：请把 {ref} 上的 {twin} 改名为 {path}",
+    "gate_policy_renamed_title": "没有策略：请把 {ref} 上的 {twin} 改名为 {path}",
     "gate_unknown_why": "机器人会自动再次查询，至少每小时一次。",
     "gate_looking": "正在查看改动的文件",
     "gate_looking_why": "需要几秒钟，之后这里会列出本次改动要运行的套件。",
