@@ -3,7 +3,7 @@
 import secrets
 import uuid
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import jwt
@@ -20,10 +20,16 @@ JWT_LIFE_S = 600
 RANKS = {"read": 1, "write": 2, "admin": 3}
 
 
-@lru_cache(maxsize=1)
+@cache
+def _key(_of: str) -> rsa.RSAPrivateKey:
+    """Return the key of the app, or of the issuer; a process makes each once."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@cache
 def key_pair() -> tuple[str, str]:
-    """Return the private and the public half of an RSA key as PEM. A process makes one key."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    """Return the private and the public half of the app's RSA key as PEM."""
+    key = _key("app")
     private = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.TraditionalOpenSSL,
@@ -132,14 +138,11 @@ class Oidc:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._key: rsa.RSAPrivateKey | None = None
         self._count = 0
 
     def key(self) -> rsa.RSAPrivateKey:
         """Return the signing key."""
-        if self._key is None:
-            self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        return self._key
+        return _key("issuer")
 
     def keys(self) -> dict[str, Any]:
         """Return the JWKS."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import aiohttp
@@ -18,23 +19,24 @@ from bot.ports.oidc import Denial, IssuerSilent, Proof, Why
 from bot.sim import ManualClock
 
 AUDIENCE = "ascend-ci"
+OURS, OTHER = "ours", "another"
 
 
-def make_key() -> rsa.RSAPrivateKey:
+@cache
+def key_of(_whom: str) -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
-KEY, OTHER = make_key(), make_key()
-
-
-def public_pem(key: rsa.RSAPrivateKey) -> bytes:
-    return key.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+def public_pem(whose: str) -> bytes:
+    return (
+        key_of(whose)
+        .public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     )
 
 
-def jwk(key: rsa.RSAPrivateKey, kid: str, **more: Any) -> dict[str, Any]:
-    made = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
+def jwk(whose: str, kid: str, **more: Any) -> dict[str, Any]:
+    made = jwt.algorithms.RSAAlgorithm.to_jwk(key_of(whose).public_key(), as_dict=True)
     return {**made, "kid": kid, "alg": "RS256", "use": "sig", **more}
 
 
@@ -44,7 +46,7 @@ class Issuer:
 
     clock: ManualClock
     url: str = ""
-    keys: list[Any] = field(default_factory=lambda: [jwk(KEY, "k1")])
+    keys: list[Any] = field(default_factory=lambda: [jwk(OURS, "k1")])
     discovery: dict[str, Any] = field(default_factory=dict)
     status: int = 200
     body: bytes | None = None
@@ -78,9 +80,11 @@ class Issuer:
         }
         return {name: value for name, value in made.items() if value is not None}
 
-    def token(self, *, key: Any = KEY, kid: Any = "k1", alg: str = "RS256", **changed: Any) -> str:
+    def token(
+        self, *, whose: str = OURS, kid: Any = "k1", alg: str = "RS256", **changed: Any
+    ) -> str:
         headers = {} if kid is None else {"kid": kid}
-        return jwt.encode(self.claims(**changed), key, algorithm=alg, headers=headers)
+        return jwt.encode(self.claims(**changed), key_of(whose), algorithm=alg, headers=headers)
 
 
 @dataclass
@@ -126,7 +130,7 @@ def hs256(issuer: Issuer) -> str:
         jwt.utils.base64url_encode(json.dumps(part).encode()) for part in (header, issuer.claims())
     ]
     signer = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
-    signature = signer.sign(b".".join(coded), public_pem(KEY))
+    signature = signer.sign(b".".join(coded), public_pem(OURS))
     return b".".join([*coded, jwt.utils.base64url_encode(signature)]).decode()
 
 
@@ -150,10 +154,10 @@ async def test_forged_tokens_prove_nothing(scene: Scene) -> None:
         ("not signed with RS256", hs256(issuer)),
         ("not signed with RS256", unsigned(issuer)),
         ("not signed with RS256", issuer.token(alg="RS512")),
-        ("signature is wrong", issuer.token(key=OTHER)),
+        ("signature is wrong", issuer.token(whose=OTHER)),
         ("signature is wrong", relabelled(issuer)),
         ("does not name its key", issuer.token(kid=None)),
-        ("does not publish", issuer.token(key=OTHER, kid="k2")),
+        ("does not publish", issuer.token(whose=OTHER, kid="k2")),
     ]
     for words, token in cases:
         assert words in await scene.refused(token), words
@@ -209,7 +213,7 @@ async def test_an_unknown_key_is_asked_for_once_a_minute_whoever_sends_it(scene:
     issuer = scene.issuer
     await scene.prover.prove(issuer.token())
     issuer.keys.append(jwk(OTHER, "k2"))
-    new = issuer.token(key=OTHER, kid="k2")
+    new = issuer.token(whose=OTHER, kid="k2")
     for _ in range(50):
         assert "does not publish" in await scene.refused(issuer.token(kid="nonsense"))
     assert issuer.asked == 1
@@ -240,7 +244,7 @@ async def test_an_issuer_that_is_out_of_order_proves_nothing_and_is_left_alone(
         ("too much", {"body": b" " * 300_000}),
         ("no key", {"body": b'{"keys": 1}'}),
         ("no key", {"keys": [1, {"kty": "oct", "kid": "k1", "k": "AAAA"}]}),
-        ("no key", {"keys": [jwk(KEY, "k1", use="enc"), jwk(KEY, "k1", alg="RS512")]}),
+        ("no key", {"keys": [jwk(OURS, "k1", use="enc"), jwk(OURS, "k1", alg="RS512")]}),
         ("no key", {"keys": [{"kty": "RSA", "kid": "k1", "n": "?", "e": "AQAB"}]}),
         ("another one", {"discovery": {"issuer": "https://elsewhere.example"}}),
         ("another one", {"discovery": {"jwks_uri": "file:///etc/passwd"}}),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import aiohttp
 import jwt
 import pytest
 from aiohttp import web
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bot.sim import ManualClock, SimGitHub, SimOptions
 from bot.sim.deliveries import sign
@@ -49,6 +52,14 @@ class Reply:
     data: Any
 
 
+@cache
+def _loaded(pem: str) -> rsa.RSAPrivateKey:
+    """Return a key; to read one takes longer than the rest of a test."""
+    key = serialization.load_pem_private_key(pem.encode(), password=None)
+    assert isinstance(key, rsa.RSAPrivateKey)
+    return key
+
+
 @dataclass
 class Client:
     """Calls the simulation as the app's installation does."""
@@ -64,7 +75,7 @@ class Client:
         now = int(self.github.state.clock.now().timestamp())
         claims = {"iat": now - 60, "exp": now + 540, "iss": str(app.id)} | changed
         assert app.private_key is not None
-        return jwt.encode(claims, app.private_key, algorithm="RS256")
+        return jwt.encode(claims, _loaded(app.private_key), algorithm="RS256")
 
     async def sign_in(self, **body: Any) -> None:
         """Fetch an installation token."""

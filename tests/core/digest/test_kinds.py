@@ -4,14 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from bot.core.digest.digester import Digester
 from tests.core.digest.corpus import signatures
+from tests.quick_yaml import read_yaml
 
-KINDS: list[dict[str, Any]] = yaml.safe_load(
-    (Path(__file__).parent / "kinds.yaml").read_text("utf-8")
-)
+KINDS: list[dict[str, Any]] = read_yaml(Path(__file__).parent / "kinds.yaml")
 ROOTS = ["/verl", "/__w/*/*", "/vllm-workspace/vllm-ascend", "/workspace/*"]
 
 

@@ -13,10 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
-import yaml
-
 from bot.core.digest.signatures import ClassName
 from tests.core.digest.corpus import HERE, Case
+from tests.quick_yaml import read_yaml
 
 UNSEEN = HERE / "unseen"
 _KEYS = {"name", "class", "or", "infra", "source", "inside", "cut", "marks", "log"}
@@ -60,9 +59,7 @@ def load_unseen(folder: Path = UNSEEN) -> list[Unseen]:
 
     Raises ValueError for a case with a wrong label.
     """
-    files = [
-        yaml.safe_load(path.read_text("utf-8")) for path in sorted(folder.glob("[1-9]-*.yaml"))
-    ]
+    files = [read_yaml(path) for path in sorted(folder.glob("[1-9]-*.yaml"))]
     return [
         Unseen(parse(written), file["principle"], file["about"])
         for file in files
@@ -96,7 +93,7 @@ def parse(written: dict[str, Any]) -> Case:
 @cache
 def _around() -> dict[str, dict[str, str]]:
     """Return the ordinary lines by name of surroundings, each before and after."""
-    read: dict[str, dict[str, str]] = yaml.safe_load((UNSEEN / "around.yaml").read_text("utf-8"))
+    read: dict[str, dict[str, str]] = read_yaml(UNSEEN / "around.yaml")
     return read
 
 

@@ -1,7 +1,7 @@
 """No suite's text contradicts itself or its rows, says a fact twice, or leaves a reader stuck."""
 
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
 import pytest
@@ -69,14 +69,11 @@ def _made(
     return s.suite(s.done(outcome, why), *UNIT_STORY, *seen, *log, DELETED, jobs=jobs)
 
 
-def every_end() -> Iterator[tuple[SuiteView, CheckWrite]]:
-    """Yield ends of each outcome, with all kinds of reasons, logs and RayJobs."""
+@cache
+def every_end() -> tuple[tuple[SuiteView, CheckWrite], ...]:
+    """Return ends of each outcome, with all kinds of reasons, logs and RayJobs."""
     made = [_made(*case) for case in product(Outcome, WHYS, DIGESTS, JOBS)]
-    for view in [*made, *ENDS.values()]:
-        yield view, suite_check(view, s.CTX, s.NOW)
-
-
-SHOWN = tuple(every_end())
+    return tuple((view, suite_check(view, s.CTX, s.NOW)) for view in [*made, *ENDS.values()])
 
 
 def _said(check: CheckWrite) -> str:
@@ -89,7 +86,7 @@ def _digests(view: SuiteView) -> list[Digest]:
 
 
 def test_a_failure_is_acquitted_only_by_a_cause_of_the_infrastructure() -> None:
-    for view, check in SHOWN:
+    for view, check in every_end():
         if view.run.outcome in {Outcome.FAILURE, Outcome.TIMED_OUT}:
             causes = [item for item in _digests(view) if item.found is Found.CAUSE]
             proven = any(item.infra and item.failure_class != UNKNOWN for item in causes)
@@ -110,7 +107,7 @@ def _no_evidence(view: SuiteView) -> bool:
 
 
 def test_a_rank_that_waited_for_another_acquits_nobody_without_a_code_of_the_host() -> None:
-    for view, check in SHOWN:
+    for view, check in every_end():
         if view.run.outcome is Outcome.FAILURE and _no_evidence(view):
             assert "Not your change" not in _said(check), _said(check)
     down = with_fields(s.HCCL, codes=("EJ0002",))
@@ -142,7 +139,7 @@ def test_a_result_that_is_unknown_blames_and_acquits_nobody(why: Message) -> Non
 
 
 def test_a_retry_that_would_fail_again_is_never_offered_plainly() -> None:
-    for _, check in SHOWN:
+    for _, check in every_end():
         said = check.summary
         if "would most likely" in said:
             assert "Re-run: " not in said, said
@@ -153,7 +150,7 @@ def test_a_retry_that_would_fail_again_is_never_offered_plainly() -> None:
 
 
 def test_githubs_words_stand_only_where_they_explain_more() -> None:
-    for view, check in SHOWN:
+    for view, check in every_end():
         if view.run.why.key == "github_said":
             said = str(view.run.why.fields["said"])
             assert ("GitHub said" in check.summary) == said.startswith("Unexpected inputs")
@@ -207,14 +204,14 @@ def test_how_to_cancel_comes_last() -> None:
 
 
 def test_a_log_is_never_blamed_where_it_is_not_the_matter() -> None:
-    for view, check in SHOWN:
+    for view, check in every_end():
         assert "does not say why" not in _said(check)
         if view.run.outcome in {Outcome.BROKEN, Outcome.CANCELLED} and not _digests(view):
             assert "The log" not in _said(check), _said(check)
 
 
 def test_rayjobs_are_deleted_only_where_one_lived_and_left_only_where_one_may_live() -> None:
-    for view, check in SHOWN:
+    for view, check in every_end():
         living = [job for job in view.rayjobs if job.final not in TRUSTED_ENDS]
         assert living or "RayJobs deleted" not in _said(check), _said(check)
         over = view.rayjobs and not living
@@ -224,7 +221,7 @@ def test_rayjobs_are_deleted_only_where_one_lived_and_left_only_where_one_may_li
 
 
 def test_a_button_above_is_named_exactly_where_there_is_one() -> None:
-    for _, check in SHOWN:
+    for _, check in every_end():
         assert bool(check.buttons) == ("button above" in check.summary), _said(check)
 
 
@@ -236,28 +233,28 @@ def test_no_button_is_offered_beside_an_attempt_that_follows_by_itself() -> None
 
 
 def test_no_summary_says_its_title_again() -> None:
-    for _, check in SHOWN:
+    for _, check in every_end():
         detail = check.title.partition(": ")[2] or check.title
         if len(detail) > 12 and "…" not in detail:
             assert detail not in check.summary.replace("`", ""), _said(check)
 
 
 def test_a_single_rayjob_is_named_once() -> None:
-    for view, check in SHOWN:
+    for view, check in every_end():
         if len(view.rayjobs) == 1 and NAME not in str(view.run.why):
             foreign = any(isinstance(item.what, ev.RayJobForeign) for item in view.run_events)
             assert foreign or check.summary.count(NAME) == 1, _said(check)
 
 
 def test_no_sentence_ends_twice() -> None:
-    for _, check in SHOWN:
+    for _, check in every_end():
         for mark in (".;", "..", ".:", ": :", ". .", "`&#46; `"):
             assert mark not in f"{check.title} {check.summary}".replace("…", ""), _said(check)
 
 
 def test_each_red_and_each_waiting_text_has_a_step_that_works() -> None:
     waits = [(view, suite_check(view, s.CTX, s.NOW)) for view in WAITS.values()]
-    for view, check in [*SHOWN, *waits]:
+    for view, check in [*every_end(), *waits]:
         goes_on = view.run.retry or view.run.state in {State.CANCELLING, State.FINISHING}
         if check.conclusion in {None, "failure", "timed_out"} and not goes_on:
             ways = (

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
+from tests.quick_yaml import read_yaml
 
 _FILE = Path(__file__).with_name("planted_secrets.yml")
 _CHARS = {
@@ -54,5 +54,5 @@ def is_shown(secret: str, text: str) -> bool:
 
 
 def _read() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.safe_load(_FILE.read_text("utf-8"))
+    loaded: dict[str, Any] = read_yaml(_FILE)
     return loaded
