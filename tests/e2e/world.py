@@ -10,6 +10,7 @@ from pathlib import Path
 
 from aiohttp import web
 from pydantic import SecretStr
+from sqlalchemy.engine import make_url
 
 from bot.app import Parts, make_runner, open_loops, open_parts
 from bot.ports.wake import Topic
@@ -236,6 +237,9 @@ class World:
         self.bots.remove(self.bot)
         self.dropped.append(self.bot)  # its sockets and files are closed when the test is over
         await self.bot.connections.cut()  # its locks at once: the next one must not wait for them
+        if not self.bots:  # nobody holds the lock of the living any more
+            database = make_url(self.settings.database_url).database
+            Path(f"{database}.live").unlink(missing_ok=True)  # SQLite only
         self.bot = await start_bot(self)
         self.bots.append(self.bot)
 
