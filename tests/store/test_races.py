@@ -109,6 +109,13 @@ def test_replicas_whose_writes_wait_have_what_idle_ones_leave(
     assert sum(new) <= 1.0001, "a need that is not known yet takes nothing"
 
 
+def test_a_new_writer_takes_nothing_of_the_pace_before_the_busy_one_has_read_of_it() -> None:
+    rows = frozenset([*(f"replica:{n}" for n in range(3)), "writer:0"])
+    busy = write_share(rows, "0", is_known=True)  # has not read the row of the new one
+    new = write_share(rows | {"writer:1"}, "1", is_known=False)
+    assert busy + new + write_share(rows, "2", is_known=False) == pytest.approx(1)
+
+
 async def test_what_a_killed_process_held_is_claimed_when_its_lease_ends(
     store: Store, database_url: str
 ) -> None:
