@@ -1,16 +1,31 @@
-"""Deliveries: stored by group commit, claimed one at a time a subject."""
+"""Deliveries: stored by group commit, claimed one at a time a subject, in their order.
 
-from datetime import datetime
+One that fails again and again is passed by: GitHub keeps no order either.
+"""
+
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Update, exists, func, select, text, tuple_, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    Update,
+    exists,
+    func,
+    select,
+    text,
+    tuple_,
+    type_coerce,
+    update,
+)
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.deliveries import Delivery
 from bot.ports.wake import Topic, Wake
 from bot.store import leases
-from bot.store.columns import EPOCH
+from bot.store.columns import EPOCH, Time
 from bot.store.database import Database, DbConnection, NewId, Part, is_postgres
 from bot.store.group_commit import GroupCommit
 from bot.store.rows import load
@@ -21,6 +36,11 @@ _CHUNK = 500
 # Serialises claims of deliveries between PostgreSQL processes: whether a subject is free is a
 # question about other rows, which row locks can't answer.
 _CLAIM_LOCK = 0x61736364
+# So long the later deliveries of a subject wait for one that fails: GitHub may never answer.
+HOLDS_UP = timedelta(minutes=1)
+_HOLDS_UP_US = HOLDS_UP // timedelta(microseconds=1)
+# What people ask for is done in their order: a command never acts after a later one took it back.
+_IN_ORDER = "other.event IN ('issue_comment', 'check_run', 'check_suite')"
 _NEW = text("deliveries.state = 'new'")  # literal, so that the partial indexes are seen to fit
 
 
@@ -41,11 +61,18 @@ def _row(delivery: Delivery, ignored: str | None) -> dict[str, Any]:
 
 
 def _free_subject() -> ColumnElement[bool]:
-    """Return SQL for "no delivery of the subject is claimed, and no earlier one waits"."""
+    """Return SQL for "no delivery of the subject is claimed, and none holds this one up".
+
+    An earlier one does for a minute, and whenever it is due: so at most one of a subject is free.
+    """
     other = deliveries.alias("other")
+    since = type_coerce(other.c.received_at, BigInteger) + _HOLDS_UP_US
+    is_young = type_coerce(since, Time) > leases.AT
+    in_order = text(_IN_ORDER) & (other.c.event == deliveries.c.event)
     earlier = exists().where(
         other.c.subject == deliveries.c.subject,
         text("other.state = 'new'"),
+        (other.c.due <= leases.AT) | is_young | in_order,
         tuple_(other.c.received_at, other.c.seq)
         < tuple_(deliveries.c.received_at, deliveries.c.seq),
     )

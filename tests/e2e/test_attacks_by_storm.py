@@ -208,3 +208,35 @@ async def test_a_strangers_waiting_push_holds_no_gate_of_a_member_and_anothers_o
     await stands(world, 20)
     for theirs in (member, newcomer):
         assert world.gate(theirs.head_sha).conclusion == "success"
+
+
+async def test_a_close_does_not_wait_for_a_list_of_files_that_github_never_makes(
+    world: World,
+) -> None:
+    pull = world.open_pull()
+    await stands(world)
+    world.github.fault("500", "GET", f"*/pulls/{pull.number}/files", times=1000)
+    world.github.people.push(pull, {"verl/a.py": "2"})
+    await world.settle()
+    world.github.people.close(pull)
+    for _ in range(8):
+        await world.pass_time(10)
+    assert world.only_run().cancelled
+    for _ in range(4):
+        await world.pass_time(60)
+    assert world.only_run()
+    await unharmed(world)
+
+
+async def test_a_maintainers_word_does_not_wait_for_a_strangers_pushes(world: World) -> None:
+    await allowing(world, Allowance(2, 1))
+    pull = world.github.people.open_pull("stranger", {"verl/a.py": "0"}, NewPull(fork=True))
+    for number in range(1, 4):
+        await stands(world, 20)
+        world.github.people.push(pull, {"verl/a.py": f"{number}"}, by="stranger")
+    await world.settle()
+    approves = f"/ascend-e2e approve --sha {pull.head_sha[:12]}"
+    world.github.people.comment(pull, "maintainer", approves)
+    for _ in range(8):
+        await world.pass_time(10)
+    assert started(world) == [pull.head_sha]

@@ -3,6 +3,7 @@
 import pytest
 
 from bot.core.planning.plan import Plan
+from bot.ports.wake import Topic
 from bot.store import Store
 from bot.store.leases import Lease
 from tests.conftest import StoreFactory
@@ -82,14 +83,42 @@ async def test_the_limit_counts_subjects(store: Store) -> None:
     assert await claimed(store, limit=9) == ["g2", "g3", "g4"]
 
 
-async def test_a_delivery_that_backs_off_blocks_its_subject_until_it_is_due(store: Store) -> None:
+async def test_a_delivery_that_backs_off_holds_up_its_subject_for_a_minute(store: Store) -> None:
     for guid in ("a", "b"):
         await store.deliveries.put(delivery(guid))
     lease = await claim_one(store)
-    await store.deliveries.retry(lease, due=after(60), note="GitHub 502", park=False, counts=True)
+    await store.deliveries.retry(lease, due=after(80), note="GitHub 502", park=False, counts=True)
     assert await claimed(store, 59) == []
-    ((_, again),) = await store.deliveries.claim("me", after(60), lease_s=30, limit=9)
+    lease = await claim_one(store, 60)
+    assert Topic.INBOX not in await store.due(after(80)), "the other one is in work"
+    assert await finish(store, lease, 80)
+    ((_, again),) = await store.deliveries.claim("me", after(80), lease_s=30, limit=9)
     assert (again.guid, again.tries) == ("a", 1)
+
+
+async def test_of_one_that_was_passed_by_and_a_later_one_only_the_first_is_claimed(
+    store: Store,
+) -> None:
+    await store.deliveries.put(delivery("a"))
+    lease = await claim_one(store)
+    await store.deliveries.retry(lease, due=after(90), note="GitHub 502", park=False, counts=True)
+    await store.deliveries.put(delivery("b", received_at=after(80)))
+    assert await claimed(store, 90) == ["a"]
+
+
+async def test_a_command_waits_for_an_earlier_one_and_not_for_a_push(store: Store) -> None:
+    for guid, event in (("p", "pull_request"), ("a", "issue_comment"), ("b", "issue_comment")):
+        await store.deliveries.put(delivery(guid, event=event))
+        if guid != "b":
+            at = 0 if guid == "p" else 60
+            ((lease, found),) = await store.deliveries.claim(
+                "me", after(at), lease_s=30, limit=9
+            )
+            assert found.guid == guid
+            await store.deliveries.retry(
+                lease, due=after(900), note="GitHub 502", park=False, counts=True
+            )
+    assert await claimed(store, 899) == []
 
 
 async def test_a_retry_that_does_not_count_leaves_the_tries(store: Store) -> None:

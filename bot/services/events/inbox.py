@@ -10,9 +10,10 @@ from bot.core.github import events as e
 from bot.core.github.events import PullRequestAction
 from bot.core.github.payloads import parse
 from bot.core.model.deliveries import Delivery
+from bot.core.model.views import GateDue
 from bot.core.planning.audit import audited
 from bot.core.planning.plan import Plan
-from bot.ports.errors import Permanent, Transient
+from bot.ports.errors import DatabaseTrouble, Held, Permanent, Transient
 from bot.services.events.check_run import CheckRuns
 from bot.services.events.installation import plan_installation, was_removed
 from bot.services.events.issue_comment import IssueComments
@@ -22,6 +23,7 @@ from bot.services.events.push import Pushes
 from bot.services.events.strangers import TooOften
 from bot.services.events.workflow_run import WorkflowRuns
 from bot.services.workers import LEASE_S, Deps, Service
+from bot.store.deliveries import HOLDS_UP
 from bot.store.leases import Lease
 from bot.telemetry import bind_context, get_log
 
@@ -29,7 +31,9 @@ BATCH = 8
 MAX_TRIES = 8  # a delivery that failed so often is parked and listed in health
 _SHORTEST_WAIT_S = 2
 _LONGEST_WAIT_S = 300
-_POSTPONED_S = 10  # to look whether it may be handled, or a newer one has come: that costs no call
+# To look whether it may be handled, or a newer one has come: that costs no call to GitHub.
+_POSTPONED_S = 10
+_POSTPONED_PART = 0.1  # of the time that it has waited: many may wait at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class EventHandlers:
 
 
 class Inbox(Service):
-    """Handles deliveries; those of one subject are handled one after the other."""
+    """Handles deliveries; those of one subject are handled one after the other, if they can be."""
 
     def __init__(self, deps: Deps, handlers: EventHandlers) -> None:
         super().__init__(deps)
@@ -74,6 +78,8 @@ class Inbox(Service):
         except TooOften as error:
             await self._postpone(lease, delivery, error)
         except Transient as error:  # GitHub's failure does not count against the delivery
+            if self._is_passed_by(delivery, error) and await self._drop(lease, delivery, error):
+                return
             wait_s = error.retry_after_s
             due = self._due(self._patience_s(delivery) if wait_s is None else wait_s)
             await self._store.deliveries.retry(
@@ -87,18 +93,38 @@ class Inbox(Service):
             await self._failed(lease, delivery, error)
 
     async def _postpone(self, lease: Lease, delivery: Delivery, error: TooOften) -> None:
-        """Leave a delivery for later; drop it if a newer one tells the same of its pull request.
+        """Leave a delivery for later; drop it if a newer one tells the same of its pull request."""
+        if await self._drop(lease, delivery, error, error.gates):
+            return
+        wait_s = max(_POSTPONED_S, _POSTPONED_PART * self._age_s(delivery))
+        await self._store.deliveries.retry(
+            lease, due=self._due(wait_s), note=str(error), park=False, counts=False
+        )
+
+    def _is_passed_by(self, delivery: Delivery, error: Transient) -> bool:
+        """Return True if later deliveries of the same pull request did not wait for this one."""
+        for_all = isinstance(error, Held | DatabaseTrouble)
+        old = self._age_s(delivery) >= HOLDS_UP.total_seconds()
+        return delivery.event == "pull_request" and old and not for_all
+
+    async def _drop(
+        self,
+        lease: Lease,
+        delivery: Delivery,
+        error: Transient,
+        gates: tuple[GateDue, ...] = (),
+    ) -> bool:
+        """Drop a delivery if a newer one tells the same of its pull request; return True then.
 
         One of another base is never dropped: only it tells when that came.
         """
         newer = await self._store.deliveries.is_followed(lease, delivery)
-        if newer and delivery.action != PullRequestAction.EDITED:
-            plan = Plan(gates=error.gates)
-            await self._store.commit(plan, self._clock.now(), done=lease, note=str(error))
-            return
-        await self._store.deliveries.retry(
-            lease, due=self._due(_POSTPONED_S), note=str(error), park=False, counts=False
+        if not newer or delivery.action == PullRequestAction.EDITED:
+            return False
+        await self._store.commit(
+            Plan(gates=gates), self._clock.now(), done=lease, note=str(error)
         )
+        return True
 
     async def _failed(self, lease: Lease, delivery: Delivery, error: Exception) -> None:
         park = delivery.tries + 1 >= MAX_TRIES
@@ -115,8 +141,10 @@ class Inbox(Service):
 
         Anybody can open a pull request whose list of files GitHub fails to make.
         """
-        age = self._clock.now() - delivery.received_at
-        return max(age.total_seconds() / 2, _SHORTEST_WAIT_S)
+        return max(self._age_s(delivery) / 2, _SHORTEST_WAIT_S)
+
+    def _age_s(self, delivery: Delivery) -> float:
+        return (self._clock.now() - delivery.received_at).total_seconds()
 
     def _due(self, seconds: float) -> datetime:
         return self._clock.now() + timedelta(seconds=min(seconds, _LONGEST_WAIT_S))
