@@ -22,7 +22,7 @@ from bot.services.runs.lists import RunLists
 from bot.services.runs.native import Natives
 from bot.services.workers import Deps, Service
 from bot.store.health import Health
-from bot.store.polls import LIVES_FOR, write_share
+from bot.store.polls import LIVES_FOR, living, write_share
 from bot.telemetry import bound_context, get_log
 
 _AT_START = ("runs:", "natives:", "deliveries")  # polls that a process makes when it starts
@@ -57,7 +57,9 @@ class SweeperOptions:
 
 
 class WriteShares(Service):
-    """Gives this process its part of the pace of writes: the replicas know of each other by rows.
+    """Gives this process its part of the pace of writes, and of what strangers may have done.
+
+    The replicas know of each other by rows.
 
     A replica lowers its part as soon as it reads of another's need. It raises its own only when
     the others have read of it, and lowers it before its own row ends.
@@ -79,6 +81,8 @@ class WriteShares(Service):
         known = self._known_from <= now < self._known_until
         self._part = write_share(resting, self._worker.owner, is_known=known)
         self._writes_wait |= self._github.share(self._part)
+        replicas = len(living(resting, self._worker.owner))
+        self._strangers.living = self._long_lists.living = replicas
         return False
 
     async def _announce(self, now: datetime) -> None:

@@ -21,7 +21,7 @@ def write_share(resting: frozenset[str], owner: str, *, is_known: bool) -> float
     ``resting`` are the names of resting polls. Replicas whose writes wait share what the others
     leave, once all know of it: ``is_known``.
     """
-    replicas = _named(_REPLICA, resting) | {owner}
+    replicas = living(resting, owner)
     writers = _named(_WRITER, resting) & replicas
     equal = 1 / len(replicas)
     if not writers - {owner} and not (is_known and writers):
@@ -29,6 +29,11 @@ def write_share(resting: frozenset[str], owner: str, *, is_known: bool) -> float
     if owner not in writers or not is_known:
         return _KEPT * equal
     return (1 - _KEPT * equal * len(replicas - writers)) / len(writers)
+
+
+def living(resting: frozenset[str], owner: str) -> set[str]:
+    """Return the names of the replicas that live, the own one with them."""
+    return _named(_REPLICA, resting) | {owner}
 
 
 def _named(kind: str, resting: frozenset[str]) -> set[str]:

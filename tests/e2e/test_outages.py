@@ -97,13 +97,19 @@ async def shares(world: World) -> list[float]:
     return [bot.parts.github.part for bot in world.bots]
 
 
-async def test_replicas_know_of_each_other_and_share_the_pace_of_writes(world: World) -> None:
+async def test_replicas_know_of_each_other_and_share_the_pace_and_what_strangers_may_do(
+    world: World,
+) -> None:
+    def counted() -> set[int]:
+        parts = [bot.parts for bot in world.bots]
+        return {its.living for one in parts for its in (one.strangers, one.long_lists)}
+
     world.bots.append(await start_bot(world))
     await shares(world)
-    assert await shares(world) == [0.5, 0.5]
+    assert (await shares(world), counted()) == ([0.5, 0.5], {2})
     await world.bots.pop().close()
     await world.clock.advance(61)
-    assert await shares(world) == [1.0]
+    assert (await shares(world), counted()) == ([1.0], {1})
 
 
 async def test_a_busy_replica_borrows_the_pace_of_an_idle_one_and_never_too_early(

@@ -17,4 +17,10 @@ def test_many_people_with_long_lists_leave_calls_for_others() -> None:
     assert lists.may_read(Account(99), SHORT)
     assert lists.may_read(NOBODY, LONG)  # the service itself, before a dispatch
     clock.advance(3600)
+    lists.living = 2  # replicas, of which this is one
+    assert [lists.may_read(crowd[0], LONG) for _ in range(3)] == [True, False, False]
+    lists.living = 50
+    assert lists.may_read(crowd[1], SHORT)
+    lists.living = 1
+    clock.advance(3600)
     assert [lists.may_read(crowd[0], LONG) for _ in range(4)] == [True, True, True, False]

@@ -46,6 +46,18 @@ async def test_who_is_known_to_have_no_rights_is_not_asked_for_again_while_they_
     assert [await found.may_act(REPO, ONE) for _ in range(2)] == [True, False]
 
 
+async def test_replicas_share_what_one_person_and_what_all_may_have_done() -> None:
+    replicas = [made()[0] for _ in range(2)]
+    for found in replicas:
+        found.living = len(replicas)
+    crowd = [Account(number) for number in range(10, 20)]
+    may = [await found.may_act(REPO, who) for who in crowd for found in replicas * 3]
+    assert [sum(may[:6]), sum(may)] == [4, 2 * 4 + 8 * 2]
+    for found in replicas:
+        found.living = 50
+    assert await replicas[0].may_act(REPO, Account(99)), "a newcomer has an answer"
+
+
 async def test_members_and_nobody_never_wait_and_use_nothing_up() -> None:
     found, _, _ = made()
     assert all([await found.may_act(REPO, who) for who in (MEMBER, NOBODY) for _ in range(20)])

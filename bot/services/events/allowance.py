@@ -38,10 +38,9 @@ class Bucket:
         """Return what was done and not paid back by time."""
         return self._allowance.at_once - self._left
 
-    @property
-    def has_one(self) -> bool:
-        """Return True if one more thing may be done."""
-        return self._left >= 1.0
+    def has(self, much: float = 1.0) -> bool:
+        """Return True if so much more may be done; all that there is at most is enough."""
+        return self._left >= min(much, self._allowance.at_once)
 
     def take(self, much: float = 1.0) -> None:
         """Count what is done; more than there is leaves nothing."""

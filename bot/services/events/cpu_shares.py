@@ -1,6 +1,7 @@
 """The processor time that people may have their policies and lists of files checked with.
 
-Anybody can propose a policy, in a hundred pull requests at once. Each process counts for itself.
+Anybody can propose a policy, in a hundred pull requests at once. Each process counts for itself: it
+is the time of its own workers that others wait for, and no replica has less of it by another's work.
 """
 
 import asyncio
@@ -39,7 +40,7 @@ class CpuShares:
             self._all.fill(now)
             bucket = self._bucket(who)
             bucket.fill(now)
-            yield bucket.has_one and (self._all.has_one or bucket.used < _ALWAYS_S)
+            yield bucket.has() and (self._all.has() or bucket.used < _ALWAYS_S)
 
     def spend(self, who: Account, seconds: float) -> None:
         """Count what work for a person took."""

@@ -1,6 +1,7 @@
 """How much of GitHub's quota long lists of files may take: anybody can open a pull request.
 
-A pull request with 3,000 files costs 30 calls each time that it is pushed to or commented on.
+A pull request with 3,000 files costs 30 calls each time that it is pushed to or commented on. Each
+process counts for itself, as many times as replicas live: they share the work, and so the allowance.
 """
 
 from collections import deque
@@ -24,6 +25,8 @@ class LongLists:
         self._clock = clock
         self._pages = pages
         self._all_pages = all_pages
+        self.living = 1
+        """The replicas that live, this one with them."""
         self._read: deque[tuple[datetime, Account, int]] = deque()
 
     def may_read(self, by: Account, files: int) -> bool:
@@ -35,7 +38,11 @@ class LongLists:
             self._read.popleft()
         own = sum(read for _, who, read in self._read if who == by)
         of_all = self._all_pages if own else 2 * self._all_pages
-        if own + pages > self._pages or sum(read for *_, read in self._read) + pages > of_all:
+        much = pages * self.living
+        # One list is read, however many replicas there are.
+        if own + (much if own else pages) > self._pages:
             return False
-        self._read.append((now, by, pages))
+        if sum(read for *_, read in self._read) + much > of_all:
+            return False
+        self._read.append((now, by, much))
         return True

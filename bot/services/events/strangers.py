@@ -1,7 +1,8 @@
 """How much people without rights may make the bot do: anybody can push to a fork and comment.
 
 Each look at a head and each answer costs some calls and writes, of which GitHub allows only so many
-for all. Each process counts for itself.
+for all. Each process counts for itself, as many times as replicas live: they share the work, and so
+the allowance.
 """
 
 from datetime import datetime, timedelta
@@ -58,6 +59,8 @@ class Strangers:
         self._of_one = of_one
         self._people: dict[int, _Person] = {}
         self._all = Bucket(of_all, clock.now())
+        self.living = 1
+        """The replicas that live, this one with them."""
 
     async def has_rights(self, repo: Repo, who: Account) -> bool:
         """Return True if a person has triage permission, as known for some minutes."""
@@ -81,10 +84,12 @@ class Strangers:
         is_stranger = now < bucket.stranger_until.get(repo.id, now)
         if not is_stranger and (await self._github.permission(repo, who)).at_least(Level.TRIAGE):
             return True
-        may = bucket.has_one and (self._all.has_one or bucket.used <= _ALWAYS - 1)
+        much = self.living
+        always = bucket.used <= max(_ALWAYS - much, 0)
+        may = bucket.has(much) and (self._all.has(much) or always)
         if may:
-            bucket.take()
-            self._all.take()
+            bucket.take(much)
+            self._all.take(much)
         elif not is_stranger:
             bucket.stranger_until[repo.id] = now + _KNOWN_FOR
         return may
