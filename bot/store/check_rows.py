@@ -11,7 +11,6 @@ from sqlalchemy import (
     case,
     delete,
     func,
-    literal,
     select,
     text,
     update,
@@ -19,7 +18,6 @@ from sqlalchemy import (
 from sqlalchemy.sql.dml import ReturningInsert
 
 from bot.core.github.events import InstallationEvent
-from bot.core.messages import NOTHING
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.runs import Run, State
 from bot.core.model.views import GateDue, Proposal, Reply
@@ -30,7 +28,6 @@ from bot.store.prepared import prepared
 from bot.store.published import is_lost
 from bot.store.report_tables import (
     IS_PROPOSAL,
-    IS_UNKNOWN,
     checks,
     pull_comments,
     replies,
@@ -38,11 +35,12 @@ from bot.store.report_tables import (
 )
 from bot.store.rows import moment
 from bot.store.tables import pulls, repos, runs
+from bot.store.unjudged import forget_unjudged, note_unjudged
 
 _GATE = "ascend-ci"  # the name of a gate whose policy can't be read
 
 # What a replaced row hands on to its successor.
-_INHERITED = ("repo_id", "sha", "name", "run_id", "number", "closed", "unknown")
+_INHERITED = ("repo_id", "sha", "name", "run_id", "number", "closed")
 
 
 async def add_run_check(conn: DbConnection, run: Run, now: datetime) -> None:
@@ -65,10 +63,12 @@ async def touch_gate(conn: DbConnection, gate: GateDue, now: datetime, new_id: N
     if gate.closed:
         await _close_gate(conn, current, gate, now)
         return
+    if gate.unknown:
+        await note_unjudged(conn, gate)
     row = {**_row(gate, new_id(now), now), "name": _GATE, **_gate_values(gate)}
     made = await conn.execute(_put_gate(insert(conn, checks)), row)
     if made.first() is None:
-        change = update(checks).where(current).values({**_bumped(now), **_gate_changes(gate)})
+        change = update(checks).where(current).values({**_bumped(now), **_gate_values(gate)})
         await conn.execute(change)
 
 
@@ -88,9 +88,7 @@ async def _close_gate(
     # Locked first: two pull requests may leave the commit, or get it, at the same moment.
     await conn.execute(select(checks.c.external_id).where(current).with_for_update())
     there = (pulls.c.repo_id == gate.repo_id) & (pulls.c.head_sha == gate.sha) & pulls.c.open
-    # What could not be judged of this pull request is no matter of the others.
-    its = update(checks).where(current, checks.c.number == gate.number)
-    await conn.execute(its.values(unknown=NOTHING))
+    await forget_unjudged(conn, gate)  # it is no matter of the others
     change = update(checks).where(current).values(_bumped(now))
     if not await conn.scalar(select(pulls.c.number).where(there).limit(1)):
         waits = checks.c.want_version > checks.c.shown_version
@@ -115,11 +113,6 @@ def _gate_at(repo_id: RepoId, sha: Sha) -> ColumnElement[bool]:
     return (checks.c.repo_id == repo_id) & (checks.c.sha == sha) & _gate_row()
 
 
-def unknown_gates(repo_id: RepoId) -> Select[Any]:
-    """Return the query of the commits whose gates say that it is not known what they need."""
-    return select(checks.c.sha).where(checks.c.repo_id == repo_id, text(IS_UNKNOWN), _gate_row())
-
-
 def _gate_row() -> ColumnElement[bool]:
     return _no_run() & checks.c.retired_at.is_(None)
 
@@ -131,19 +124,7 @@ def _no_run() -> ColumnElement[bool]:
 
 def _gate_values(gate: GateDue) -> dict[str, Any]:
     known = {"number": gate.number, "name": gate.name}
-    said = {"closed": gate.closed, "unknown": gate.unknown}
-    return said | {name: value for name, value in known.items() if value}
-
-
-def _gate_changes(gate: GateDue) -> dict[str, Any]:
-    """Return what a gate's row gets; what is unknown of another pull request stays unknown."""
-    values = _gate_values(gate)
-    foreign = (checks.c.unknown != NOTHING) & (checks.c.number != gate.number)
-    kept = {name: checks.c[name] for name in ("unknown", "number") if name in values}
-    return values | {
-        name: case((foreign, column), else_=literal(values[name], column.type))
-        for name, column in kept.items()
-    }
+    return {"closed": gate.closed} | {name: value for name, value in known.items() if value}
 
 
 def _bumped(now: datetime) -> dict[str, Any]:

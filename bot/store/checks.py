@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Column, ColumnElement, RowMapping, Select, case, exists, select
 from sqlalchemy.sql.dml import ReturningUpdate
 
+from bot.core.messages import NOTHING
 from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.pulls import Approval, Pull
 from bot.core.model.rayjobs import RayJob
@@ -30,6 +31,7 @@ from bot.store.pull_comments import put_comment
 from bot.store.report_tables import checks
 from bot.store.rows import load_by_run, load_found, load_repos, moment, oldest_first, runs_of_ids
 from bot.store.tables import approvals, pulls, rayjobs, repos, run_events, runs, selections
+from bot.store.unjudged import why_unjudged
 from bot.store.usual import usual_of
 
 Item = TypeVar("Item")
@@ -294,6 +296,7 @@ async def _gate_views(
     found = await load_found(conn, Run, *_runs_at(*commits))
     granted = await load_found(conn, Approval, *_approvals_at(*commits))
     shown = await check_ids(conn, (run.id for run in found))
+    unjudged = await why_unjudged(conn, *commits)
     pulls_at = _grouped(heads, lambda pull: (pull.repo_id, pull.head_sha))
     selected = _grouped(chosen, _commit)
     runs_at, approved = _grouped(found, _commit), _grouped(granted, _commit)
@@ -311,7 +314,7 @@ async def _gate_views(
             check_ids={run.id: shown[run.id] for run in at if run.id in shown},
             approvals=approved.get(commit, ()),
             closed=row["closed"],
-            unknown=row["unknown"],
+            unknown=unjudged.get(commit, NOTHING),
             overruled=weighed.overruled,
         )
 

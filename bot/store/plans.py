@@ -16,6 +16,7 @@ from bot.store.database import DbConnection, NewId, insert
 from bot.store.pulls import restate, save_former_heads, save_head, save_pull
 from bot.store.rows import upsert, values
 from bot.store.tables import approvals, policies, pushes, runs, selections
+from bot.store.unjudged import forget_unjudged
 
 
 async def write_plan(conn: DbConnection, plan: Plan, now: datetime, new_id: NewId) -> None:
@@ -24,6 +25,8 @@ async def write_plan(conn: DbConnection, plan: Plan, now: datetime, new_id: NewI
     Raise ``Transient`` if a run that the plan joins was superseded since the plan read it.
     """
     await _save_records(conn, plan)
+    if plan.selection is not None:
+        await forget_unjudged(conn, plan.selection)
     placed = await _change_runs(conn, plan, now)
     for gate in sorted(plan.gates, key=lambda item: (item.repo_id, item.sha)):
         await check_rows.touch_gate(conn, gate, now, new_id)

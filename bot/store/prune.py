@@ -9,6 +9,7 @@ from bot.store import tables as t
 from bot.store.database import Database, DbConnection
 from bot.store.queue_memory import forget_changes
 from bot.store.rows import OPEN_RUN
+from bot.store.unjudged import forget_commit
 
 
 async def prune_old(db: Database, before: datetime, *, limit: int) -> int:
@@ -105,4 +106,5 @@ async def _prune_checks(conn: DbConnection, before: datetime, limit: int) -> int
     for repo_id, sha in {tuple(row) for row in gone}:
         here = (selections.c.repo_id == repo_id) & (selections.c.sha == sha)
         await conn.execute(delete(selections).where(here))
+        await forget_commit(conn, repo_id, sha)
     return len(gone)

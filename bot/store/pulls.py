@@ -13,12 +13,12 @@ from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.runs import Run
 from bot.core.model.selections import StoredSelection
 from bot.core.planning.plan import Restated
-from bot.store.check_rows import unknown_gates
 from bot.store.database import DbConnection, Insert, all_scalars, insert
 from bot.store.prepared import prepared
-from bot.store.report_tables import checks
+from bot.store.report_tables import unjudged
 from bot.store.rows import Reads, load, load_all, load_found, runs_at, upsert, values
 from bot.store.tables import approvals, heads, policies, pulls, pushes, repos, selections
+from bot.store.unjudged import unjudged_heads, unjudged_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +77,19 @@ class Pulls(Reads):
                 selections.c.repo_id == repo_id,
                 selections.c.sha.in_(of_open),
             )
-            unknown = set(await conn.scalars(unknown_gates(repo_id)))
-            rows = {(row.sha, row.number): row for row in chosen if row.sha not in unknown}
+            unknown = await unjudged_in(conn, repo_id)
+            rows = {(row.sha, row.number): row for row in chosen}
+            rows = {key: row for key, row in rows.items() if key not in unknown}
             both = ((pull, rows.get((pull.head_sha, pull.number))) for pull in found)
             return tuple((pull, row) for pull, row in both if row is None or row.data.policy_errors)
 
         return await self._db.read(work)
 
-    async def is_unknown(self, repo_id: RepoId, sha: Sha) -> bool:
-        """Return True if the gate of a commit says that it is not known what it needs."""
-        query = unknown_gates(repo_id).where(checks.c.sha == sha)
-        return await self._db.read(lambda conn: conn.scalar(query)) is not None
+    async def is_unknown(self, pull: Pull) -> bool:
+        """Return True if it is not known what the head of a pull request needs."""
+        query, asked = unjudged_heads(pull.repo_id, pull.number)
+        found = await self._db.read(lambda conn: all_scalars(conn, query, asked))
+        return pull.head_sha in found
 
     async def former_heads(self, pull: Pull) -> frozenset[Sha]:
         """Return the commits whose gates still show them as the head, other than the head.
@@ -153,8 +155,8 @@ def _open_at(repo_id: RepoId, sha: Sha) -> Select[Any]:
 @prepared
 def _heads_shown(repo_id: RepoId, number: int) -> CompoundSelect[Any]:
     here = (pulls.c.repo_id == repo_id) & (pulls.c.number == number)
-    unread = unknown_gates(repo_id).where(checks.c.number == number, checks.c.closed == "")
-    return select(pulls.c.head_sha).where(here).union_all(unread)
+    its = (unjudged.c.repo_id == repo_id) & (unjudged.c.number == number)
+    return select(pulls.c.head_sha).where(here).union_all(select(unjudged.c.sha).where(its))
 
 
 @prepared

@@ -9,7 +9,7 @@ from bot.store import columns
 metadata = sa.MetaData()
 
 _IS_GATE = "run_id IS NULL AND proposal IS NULL AND retired_at IS NULL"
-IS_PROPOSAL, IS_UNKNOWN = "proposal IS NOT NULL", "unknown <> ''"  # GitHub did not let us judge
+IS_PROPOSAL = "proposal IS NOT NULL"
 
 checks = sa.Table(
     "checks",
@@ -21,7 +21,6 @@ checks = sa.Table(
     sa.Column("run_id", sa.Text, sa.ForeignKey("runs.id", ondelete="CASCADE")),  # None: the gate
     sa.Column("number", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("closed", columns.Sentence, nullable=False, server_default=""),
-    sa.Column("unknown", columns.Sentence, nullable=False, server_default=""),
     sa.Column("proposal", columns.Packed(Proposal)),  # of a policy; None: a run's check or the gate
     sa.Column("remark", columns.Plain, nullable=False, server_default=""),
     sa.Column("ended", sa.Boolean, nullable=False, server_default=sa.false()),
@@ -36,8 +35,17 @@ checks = sa.Table(
     sa.Index("checks_touched", "touched_at"),
     columns.due_index("checks"),
     columns.partial_index("checks_proposal", "repo_id", "number", where=IS_PROPOSAL),
-    columns.partial_index("checks_unknown", "repo_id", "number", where=IS_UNKNOWN),
     columns.partial_index("checks_refused", "refusals", where="refusals > 0"),
+)
+
+unjudged = sa.Table(
+    "unjudged",  # pull requests that could not be judged at a commit; 0: its merge group
+    metadata,
+    columns.github_id("repo_id"),
+    sa.Column("sha", sa.Text, primary_key=True),
+    columns.github_id("number"),
+    sa.Column("why", columns.Sentence, nullable=False),
+    sa.Index("unjudged_number", "repo_id", "number"),
 )
 
 replies = sa.Table(

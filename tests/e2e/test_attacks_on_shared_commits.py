@@ -2,6 +2,7 @@
 
 import pytest
 
+from bot.core.model.ids import RepoId
 from bot.sim import NewPull
 from bot.sim.model import Pull
 from tests.e2e.native_suites import FILE, check, ended, natives
@@ -301,6 +302,28 @@ async def test_another_pull_request_does_not_turn_green_what_github_did_not_let_
     assert gate(world, easy) == RUNS
     world.github.faults.clear()
     people.close(mine)
+    await stands(world, 320)
+    assert gate(world, easy) == GREEN
+
+
+async def test_one_pull_request_that_is_judged_does_not_speak_for_another_that_is_not(
+    world: World,
+) -> None:
+    world.github.people.push_branch("maintainer", {"verl/a.py": "1"}, "old")
+    new = NewPull(fork=True, base="old")
+    easy = world.github.people.open_pull("stranger", {"docs/a.md": "1"}, new)
+    await world.settle()
+    soon, never = [await never_listed(world, base, easy) for base in ("old", "main")]
+    world.github.faults.clear()
+    world.github.fault("500", "GET", f"*/pulls/{never.number}/files", times=1000)
+    seen = []
+    for _ in range(32):
+        await world.pass_time(10)
+        seen.append(gate(world, easy))
+    rows = await world.bot.parts.store.pulls.selections(RepoId(soon.repo.id), soon.head_sha)
+    assert soon.number in {row.number for row in rows}, "it was judged meanwhile"
+    assert set(seen) == {RUNS}
+    world.github.people.close(never)
     await stands(world, 320)
     assert gate(world, easy) == GREEN
 

@@ -111,9 +111,7 @@ async def test_a_command_waits_for_an_earlier_one_and_not_for_a_push(store: Stor
         await store.deliveries.put(delivery(guid, event=event))
         if guid != "b":
             at = 0 if guid == "p" else 60
-            ((lease, found),) = await store.deliveries.claim(
-                "me", after(at), lease_s=30, limit=9
-            )
+            ((lease, found),) = await store.deliveries.claim("me", after(at), lease_s=30, limit=9)
             assert found.guid == guid
             await store.deliveries.retry(
                 lease, due=after(900), note="GitHub 502", park=False, counts=True

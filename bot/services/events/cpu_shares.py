@@ -1,7 +1,7 @@
 """The processor time that people may have their policies and lists of files checked with.
 
 Anybody can propose a policy, in a hundred pull requests at once. Each process counts for itself: it
-is the time of its own workers that others wait for, and no replica has less of it by another's work.
+is the time of its own workers that others wait for, and what another replica's take is no loss.
 """
 
 import asyncio

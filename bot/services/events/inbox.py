@@ -121,9 +121,7 @@ class Inbox(Service):
         newer = await self._store.deliveries.is_followed(lease, delivery)
         if not newer or delivery.action == PullRequestAction.EDITED:
             return False
-        await self._store.commit(
-            Plan(gates=gates), self._clock.now(), done=lease, note=str(error)
-        )
+        await self._store.commit(Plan(gates=gates), self._clock.now(), done=lease, note=str(error))
         return True
 
     async def _failed(self, lease: Lease, delivery: Delivery, error: Exception) -> None:

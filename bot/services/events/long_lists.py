@@ -1,7 +1,7 @@
 """How much of GitHub's quota long lists of files may take: anybody can open a pull request.
 
 A pull request with 3,000 files costs 30 calls each time that it is pushed to or commented on. Each
-process counts for itself, as many times as replicas live: they share the work, and so the allowance.
+process counts for itself, as many times as replicas live: they share the work and the allowance.
 """
 
 from collections import deque

@@ -92,7 +92,7 @@ class PullRequests(Service):
             return ()
         if not await self._store.pulls.selections(repo.id, pull.head_sha):
             return ()
-        if not await self._store.pulls.is_unknown(repo.id, pull.head_sha):
+        if not await self._store.pulls.is_unknown(pull):
             gate = GateDue(repo.id, pull.head_sha, pull.number)
             await self._unknown.show_waiting(repo, gate)
         return (planning.gate_of_former_head(pull.head_sha, pull),)
@@ -367,7 +367,7 @@ class PullRequests(Service):
         """Plan the head, too, if that was never done, or only by a policy with errors."""
         pull = evaluation.pull
         row = await self.selection(pull)
-        sure = not await self._store.pulls.is_unknown(pull.repo_id, pull.head_sha)
+        sure = not await self._store.pulls.is_unknown(pull)
         if builder.base or (row is not None and sure and not row.data.policy_errors):
             return
         origin = Message("origin_found", sha=short(evaluation.pull.head_sha))

@@ -1,8 +1,8 @@
 """How much people without rights may make the bot do: anybody can push to a fork and comment.
 
 Each look at a head and each answer costs some calls and writes, of which GitHub allows only so many
-for all. Each process counts for itself, as many times as replicas live: they share the work, and so
-the allowance.
+for all. Each process counts for itself, as many times as replicas live: they share the work and the
+allowance.
 """
 
 from datetime import datetime, timedelta

@@ -44,9 +44,10 @@ runs id:text* repo_id:big sha:text suite:text essence:text attempt:int snapshot:
 schedules repo_id:big* name:text* cron:text next:big
 selections repo_id:big* sha:text* number:big* policy_sha:text data:text
 tokens jti:text* until:big
+unjudged repo_id:big* sha:text* number:big* why:text
 workflow_jobs job_id:big* label:text* repo_id:big actions_run_id:big state:text at:big
 checks external_id:text* repo_id:big sha:text name:text run_id:text?>runs.id number:big=0
-  closed:text= unknown:text= proposal:text? remark:text= ended:bool=false shown:text=
+  closed:text= proposal:text? remark:text= ended:bool=false shown:text=
   urgent_version:int=1 progress_from:big? touched_at:big retired_at:big? REPORT
 claimants run_id:text*>runs.id source:text* auto:bool by:text by_id:big rank:int=3
 holds run_id:text*>runs.id repo_id:big resource:text* amount:int since:big
@@ -83,6 +84,7 @@ runs_of_actions runs repo_id actions_run_id
 runs_of_pull runs repo_id number WHERE state <> 'done'
 runs_used runs repo_id ended_at started_at npus number WHERE npus > 0
 runs_usual runs repo_id ended_at WHERE outcome = 'success'
+unjudged_number unjudged repo_id number
 UNIQUE runs_open runs repo_id sha suite essence WHERE state <> 'done'
 workflow_jobs_at workflow_jobs at
 workflow_jobs_label workflow_jobs repo_id label state
@@ -90,7 +92,6 @@ checks_due checks due WHERE due IS NOT NULL
 UNIQUE checks_gate checks repo_id sha
   WHERE run_id IS NULL AND proposal IS NULL AND retired_at IS NULL
 checks_proposal checks repo_id number WHERE proposal IS NOT NULL
-checks_unknown checks repo_id number WHERE unknown <> ''
 checks_refused checks refusals WHERE refusals > 0
 checks_run checks run_id
 checks_touched checks touched_at
