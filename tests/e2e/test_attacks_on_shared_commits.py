@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.core.model.ids import RepoId
+from bot.core.model.ids import RepoId, Sha
 from bot.sim import NewPull
 from bot.sim.model import Pull
 from tests.e2e.native_suites import FILE, check, ended, natives
@@ -320,7 +320,7 @@ async def test_one_pull_request_that_is_judged_does_not_speak_for_another_that_i
     for _ in range(32):
         await world.pass_time(10)
         seen.append(gate(world, easy))
-    rows = await world.bot.parts.store.pulls.selections(RepoId(soon.repo.id), soon.head_sha)
+    rows = await world.bot.parts.store.pulls.selections(RepoId(soon.repo.id), Sha(soon.head_sha))
     assert soon.number in {row.number for row in rows}, "it was judged meanwhile"
     assert set(seen) == {RUNS}
     world.github.people.close(never)
