@@ -101,7 +101,7 @@ async def test_a_place_is_held_until_its_rayjob_is_gone_or_for_an_hour(cluster: 
     assert world.github.runs()[-1].inputs["sha"] == third.head_sha
     check = await cluster.ended(second)
     assert check.conclusion == "cancelled"
-    assert "RayJobs may still run" in f"{check.title} {check.summary}"
+    assert "they may still run" in f"{check.title} {check.summary}"
     assert left(world) == 1
 
 

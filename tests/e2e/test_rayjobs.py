@@ -125,7 +125,7 @@ async def test_nothing_is_dispatched_while_the_submitter_is_down(cluster: Cluste
     await cluster.world.settle()
     assert cluster.world.github.runs() == []
     assert (
-        "the submitter has been down since"
+        "CI's RayJob submitter has been down since"
         in f"{cluster.check(pull).title} {cluster.check(pull).summary}"
     )
     await cluster.world.until(lambda: bool(cluster.world.github.runs()), every_s=15)
@@ -159,7 +159,10 @@ async def test_a_rayjob_that_lives_on_is_deleted_after_its_workflows_end(cluster
 
 @pytest.mark.parametrize(
     ("code", "said"),
-    [(401, "the submitter refuses the bot's token"), (500, "the submitter answered 500")],
+    [
+        (401, "CI's RayJob submitter has refused the bot's token"),
+        (500, "the submitter answered 500"),
+    ],
 )
 async def test_a_submitter_that_refuses_the_bot_is_named_and_the_actions_side_goes_on(
     cluster: Cluster, code: int, said: str

@@ -123,7 +123,7 @@ async def test_an_accepted_dispatch_is_never_sent_again(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "says"), [("skipped", "no job ran on"), ("failure", "The job run failed, though")]
+    ("end", "says"), [("skipped", "no job passed on"), ("failure", "The job run failed, though")]
 )
 async def test_a_green_run_without_a_job_that_passed_is_not_green(
     world: World, end: str, says: str

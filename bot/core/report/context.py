@@ -72,14 +72,18 @@ class MarkdownWriter:
         """Return a command to type, as code; with ``sha`` it also works on a former head."""
         return markdown.code(line(*words, sha=sha))
 
-    def start(self, *suites: str) -> str:
-        """Return the command that starts suites, as code."""
-        return markdown.code(start_line(*suites))
+    def start(self, *suites: str, sha: str = "") -> str:
+        """Return the command that starts suites, as code; options may follow them."""
+        return markdown.code(start_line(*suites, sha=sha))
 
     def link(self, key: str, url: str) -> str:
         """Return a link; "" if there is no address."""
         url = address(url)
         return f"[{self.text(key)}](<{url}>)" if url else ""
+
+    def actions(self, run: Run) -> str:
+        """Return a link to the Actions run of a run, or its name where there is no address."""
+        return self.link("link_actions", run.actions_url) or self.text("link_actions")
 
     def check_link(self, check_id: int | None) -> str:
         """Return a link to a check run; "" if GitHub does not show it yet."""

@@ -51,11 +51,13 @@ _ADVICE = {
     "rayjob_not_confirmed": "advice_submit",
     "rayjob_end_unknown": "advice_end",
     "submitter_silent": "advice_submitter",
-    "run_skipped": "advice_jobs",
-    "run_idle": "advice_jobs",
+    "run_skipped": "advice_skipped",
+    "run_idle": "advice_idle",
     "run_startup": "advice_startup",
     "run_too_early": "advice_too_early",
     "run_too_early_unknown": "advice_too_early",
+    "run_ended_with": "advice_ended_with",
+    "end_unheard": "advice_ended_with",
     "run_no_runner": "advice_no_runner",
     "run_not_taken": "advice_github",
     "run_hidden_rerun": "advice_github",
@@ -72,6 +74,8 @@ _ADVICE = {
     "refused_permission": "advice_permission",
 }
 
+_IF_RAN = {"advice_idle": "advice_idle_ran"}  # where a runner took a job
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -82,6 +86,8 @@ class Ending:
     shown: Shown = NO_LOG
     pace: Pace | None = None
     usual: Usual = UNKNOWN_USUAL
+    on_runner: bool = True  # a runner took a job of it
+    before_rayjob: bool = False  # it should have had a RayJob, and none was seen
 
     @property
     def why(self) -> Message:
@@ -95,6 +101,13 @@ class Ending:
     def cause(self) -> Digest | None:
         """Return the digest that knows the cause; a run that passed has none."""
         return self.shown.cause
+
+    @property
+    def silent(self) -> bool:
+        """Return True if it failed, and its log was read and says nothing."""
+        digest = self.shown.digest
+        failed = self.outcome is Outcome.FAILURE and self.cause is None
+        return failed and digest is not None and not (digest.last or digest.tail)
 
 
 def outcome_title(writer: MarkdownWriter, end: Ending) -> str:
@@ -126,7 +139,7 @@ def _title(writer: MarkdownWriter, end: Ending) -> str:
 
 def _broken(writer: MarkdownWriter, run: Run, why: str) -> str:
     if is_unknown(run):
-        return writer.text("result_unknown_why", why=why or writer.text("end_unheard"))
+        return writer.text("result_unknown_why", why=why)
     return writer.text("broken", why=why) if acquits(run) else capital(why)
 
 
@@ -152,16 +165,19 @@ def _failed(writer: MarkdownWriter, end: Ending, why: str) -> str:
     """Return the cause that the log names; else the failed step and the last line of the job."""
     if end.cause and (told := writer.words(title_of(end.cause))):
         return told
-    if end.shown.digest:
-        return _without_cause(writer, end.shown, end.shown.digest, why)
-    if reason(end.run).key == "run_failed":
-        return writer.text("failure_unread")
+    if end.shown.digest and (told := _without_cause(writer, end.shown, end.shown.digest)):
+        return told
     if end.why.key.startswith("rayjob_ended"):
         return capital(why)
-    return writer.text("failure", why=why) if why else writer.text("failure_unknown")
+    if why and reason(end.run).key != "run_failed":
+        return writer.text("failure", why=why)
+    if end.shown.digest:
+        return writer.text("failure_silent")
+    return writer.text("failure_preparing" if end.before_rayjob else "failure_unread")
 
 
-def _without_cause(writer: MarkdownWriter, shown: Shown, digest: Digest, why: str) -> str:
+def _without_cause(writer: MarkdownWriter, shown: Shown, digest: Digest) -> str:
+    """Return the failed step and the last line that says something, "" if the log has neither."""
     last, step = writer.words(digest.last), writer.words(shown.step)
     stops = digest.found is Found.NOTHING
     if step and not last:
@@ -172,7 +188,7 @@ def _without_cause(writer: MarkdownWriter, shown: Shown, digest: Digest, why: st
         return writer.text("failure_stops", last=last)
     if last:
         return writer.text("failure_rayjob" if shown.of_rayjob else "failure", why=last)
-    return writer.text("failure", why=why) if why else writer.text("failure_unknown")
+    return ""
 
 
 def _timed_out(writer: MarkdownWriter, end: Ending, why: str) -> str:
@@ -234,8 +250,8 @@ def _kinds(writer: MarkdownWriter, end: Ending) -> list[str]:
     digest = end.shown.digest
     if digest is None:
         return [capital(writer.text("row_failure"))]
-    silent = digest.found is Found.NOTHING
-    return [writer.text("kind_stops" if silent else "class_unknown")]
+    stops = digest.found is Found.NOTHING and not end.silent
+    return [writer.text("kind_stops" if stops else "class_unknown")]
 
 
 def _is_proven(cause: Digest) -> bool:
@@ -273,8 +289,7 @@ def _never_again(end: Ending) -> str:
     if _stopped(run) is StopReason.CANCEL:
         return "retry_unwanted"
     if end.outcome is Outcome.FAILURE and not (end.shown.digest and end.shown.digest.infra):
-        unknown = "retry_unproven" if end.shown.digest else "retry_unread"
-        return "retry_not_infra" if end.cause else unknown
+        return _unproven(end)
     if end.outcome is Outcome.TIMED_OUT and _stopped(run) is not StopReason.STALL:
         return "retry_limit"
     if reason(run).key == "refused_again":
@@ -282,6 +297,16 @@ def _never_again(end: Ending) -> str:
     if reason(run).key in _FIX_FIRST:
         return "retry_fix_first"
     return "" if run.snapshot.retryable else "retry_environment"
+
+
+def _unproven(end: Ending) -> str:
+    """Return why a failure is not retried that no log lays on the infrastructure."""
+    if end.cause:
+        return "retry_not_infra"
+    if end.shown.digest:
+        return "retry_not" if end.silent else "retry_unproven"
+    told = not end.why or end.why.key == "run_failed"  # the title says that it is unread
+    return "retry_not" if told else "retry_unread"
 
 
 # How to run it again, where that alone does not help.
@@ -301,7 +326,7 @@ def again(writer: MarkdownWriter, end: Ending) -> str:
 
 def advice(writer: MarkdownWriter, end: Ending) -> str:
     """Return a next step that works, "" if running it again is the only one."""
-    own = _of_limit(writer, end) or _of_reason(writer, end)
+    own = _of_limit(writer, end) or _of_reason(writer, end) or _of_log(writer, end)
     if end.cause is None or (own and end.cause.failure_class == "timeout_hang"):
         return own  # which names the limit, as the hint of the log can't
     return sentences(stop(writer.prose(end.cause.hint)), own)
@@ -336,4 +361,20 @@ def _of_reason(writer: MarkdownWriter, end: Ending) -> str:
     if key == "advice_submit" and end.run.retry:
         following = end.run.attempt + 1
         return writer.text("advice_submit_again", attempt=following, workflow=workflow)
-    return writer.text(key, workflow=workflow, path=writer.code(POLICY_PATH))
+    key = _IF_RAN.get(key, key) if end.on_runner else key
+    actions = writer.actions(end.run)
+    return writer.text(key, workflow=workflow, path=writer.code(POLICY_PATH), actions=actions)
+
+
+def _of_log(writer: MarkdownWriter, end: Ending) -> str:
+    """Return where to look at a failure of which the log here does not say the cause."""
+    if end.outcome is not Outcome.FAILURE or end.cause:
+        return ""
+    digest = end.shown.digest
+    if digest is None:
+        rayjob = end.why.key.startswith("rayjob_ended")
+        key = "advice_unread_rayjob" if rayjob else "advice_unread"
+        return writer.text(key, actions=writer.actions(end.run))
+    if end.silent:
+        return writer.text("advice_silent", actions=writer.actions(end.run))
+    return writer.text("advice_stops") if digest.found is Found.NOTHING else ""

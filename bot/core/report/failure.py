@@ -4,7 +4,7 @@ from bot.core.digest.result import Digest, Found
 from bot.core.digest.weak import exit_codes
 from bot.core.github.limits import TITLE_CHARS
 from bot.core.github.markdown import clean, cut_bytes
-from bot.core.messages import Message
+from bot.core.messages import NOTHING, Message
 from bot.core.messages.words import between, capital, joined, sentences, stop
 from bot.core.model.runs import Outcome
 from bot.core.model.views import Annotation, SuiteView
@@ -13,7 +13,7 @@ from bot.core.report.digest import Shown, annotations_of, excerpt_of, progress_o
 from bot.core.report.ends import LIMITS, Ending, advice, again, kind, retry_words
 from bot.core.report.measured import measured
 from bot.core.report.sections import Block, Section
-from bot.core.report.words import left_over, reason, where, without_rest
+from bot.core.report.words import left_over, ran_nothing, reason, where, without_rest
 
 # Refusals that GitHub's own words explain further; they name the input, or the reason.
 _ADDS = frozenset({"refused_inputs", "refused_permission", "refused_other"})
@@ -25,7 +25,7 @@ def failure_summary(
     writer: MarkdownWriter, view: SuiteView, end: Ending, title: str
 ) -> tuple[Section, ...]:
     """Return the headline, what the title does not say yet, and what to do next."""
-    return (_headline(writer, end), _cause(writer, view, end, title), next_step(writer, end))
+    return (_headline(writer, view, end), _cause(writer, view, end, title), next_step(writer, end))
 
 
 def next_step(writer: MarkdownWriter, end: Ending) -> str:
@@ -34,10 +34,10 @@ def next_step(writer: MarkdownWriter, end: Ending) -> str:
     return sentences(writer.text("next", hint=what) if what else "", again(writer, end))
 
 
-def _headline(writer: MarkdownWriter, end: Ending) -> str:
+def _headline(writer: MarkdownWriter, view: SuiteView, end: Ending) -> str:
     """Return ``**Out of NPU memory** · not retried: … · attempt 1 of … on …, 22 min``."""
     run = end.run
-    span = between(run.started_at, run.ended_at)
+    span = NOTHING if ran_nothing(view) else between(run.started_at, run.ended_at)
     attempt = writer.text(
         "what_short",
         attempt=run.attempt,

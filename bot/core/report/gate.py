@@ -20,8 +20,11 @@ from bot.core.report.standing import (
     Standing,
     SuiteLine,
     SuiteState,
+    is_shown,
+    optional_suites,
     standing,
 )
+from bot.core.report.waits import gate_wait
 from bot.core.report.words import can_run_again, row_state
 
 # What to do about a closed gate; its title says why it is closed.
@@ -33,6 +36,8 @@ _CLOSED = {
     "group_dequeued": "gate_closed_group",
     "group_given_up": "gate_closed_group",
 }
+# What a suite without a run does.
+_MISSING = {SuiteState.COMMAND: "row_command", SuiteState.OPEN: "row_dispatching"}
 # The gate lists no suites for these reasons.
 _QUIET = frozenset({GateReason.CLOSED, GateReason.POLICY, GateReason.UNKNOWN, GateReason.LOOKING})
 
@@ -94,6 +99,7 @@ def _sections(
         _approval(writer, view, stand),
         _suites(writer, view, others, now),
         next_command(writer, view, stand),
+        gate_wait(writer, stand),
         _heavy(writer, view, stand),
         _footer(writer, view, now),
     ]
@@ -102,11 +108,6 @@ def _sections(
 def _of_group(view: GateView) -> bool:
     """Return True if the commit belongs to a merge group; comments cannot control it."""
     return any(item.data.group for item in view.selections)
-
-
-def is_shown(line: SuiteLine) -> bool:
-    """Leave out suites that start only by command and were not started; heavy ones have a line."""
-    return line.run is not None or line.auto or line.required
 
 
 def _policy_errors(writer: MarkdownWriter, view: GateView, now: datetime) -> list[Section]:
@@ -133,6 +134,19 @@ def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
         looked = max(len(item.data.suites) for item in view.selections)
         text = writer.text("gate_none_why", files=files, suites=writer.count("suite", looked))
     return sentences(text, _explain(writer, view))
+
+
+def _start(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
+    """Return the command that starts the optional suites that have no run."""
+    startable = {SuiteState.COMMAND, SuiteState.DRAFT}  # others have a run, or start by themselves
+    names = [
+        line.suite
+        for line in optional_suites(stand)
+        if line.stand in startable and line.run is None and line.by_command and not line.native
+    ]
+    if not names or _of_group(view):
+        return ""
+    return writer.text("gate_none_start", command=writer.start(*names))
 
 
 def _explain(writer: MarkdownWriter, view: GateView) -> str:
@@ -232,7 +246,7 @@ def line_state(writer: MarkdownWriter, line: SuiteLine, now: datetime) -> str:
         return writer.text("row_passed_at", sha=writer.code(short(line.passed_at)))
     if line.native:
         return writer.text("row_github")
-    return writer.text("row_command" if line.stand is SuiteState.COMMAND else "row_missing")
+    return writer.text(_MISSING.get(line.stand, "row_missing"))
 
 
 def next_command(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
@@ -260,6 +274,8 @@ def next_command(writer: MarkdownWriter, view: GateView, stand: Standing) -> Sec
             if not all(line.by_command for line in wanted):
                 start = writer.command("rerun", *names, sha=view.sha)  # of any suite that has run
             text = writer.text("gate_command_why", command=start)
+        case GateReason.NONE:
+            text = _start(writer, view, stand)
         case _:
             return ""
     return text
@@ -280,9 +296,7 @@ def _heavy(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     if by_command:
         commands = "; ".join(_heavy_one(writer, line) for line in by_command)
         parts.append(writer.text("gate_heavy", commands=commands))
-    optional = [
-        writer.code(line.suite) for line in stand.lines if is_shown(line) and not line.required
-    ]
+    optional = [writer.code(line.suite) for line in optional_suites(stand)]
     if optional:
         parts.append(writer.text("gate_optional", suites=listing(optional, limit=20)))
     return sentences(*parts)

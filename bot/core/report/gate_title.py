@@ -10,7 +10,13 @@ from bot.core.model.runs import Outcome, Run
 from bot.core.model.views import GateView
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.open_suites import Phase, open_phases
-from bot.core.report.standing import GateReason, Standing, SuiteLine, SuiteState
+from bot.core.report.standing import (
+    GateReason,
+    Standing,
+    SuiteLine,
+    SuiteState,
+    optional_suites,
+)
 from bot.core.report.words import acquits, is_unknown, reason, resource, stopped_by, where
 
 # Reasons that add nothing to "failed".
@@ -26,9 +32,11 @@ _ONE_RED = {
     Outcome.FAILURE: ("gate_failed_one", "gate_failed_one_why"),
     Outcome.TIMED_OUT: ("gate_timed_out_one", "gate_timed_out_one_why"),
     Outcome.CANCELLED: ("gate_cancelled_one", ""),  # the reason says "cancelled" again
-    Outcome.BROKEN: ("gate_broken_one", "gate_broken_one_why"),
+    Outcome.BROKEN: ("gate_failed_one", "gate_broken_one_why"),
 }
-_UNKNOWN_RED = ("gate_broken_one", "gate_unknown_one_why")
+# Broken runs of which nobody learned the end, and those that the change may have broken.
+_UNKNOWN_RED = ("gate_failed_one", "gate_unknown_one_why")
+_SUSPECT_RED = ("gate_failed_one", "gate_unpassed_one_why")
 
 
 def gate_title(writer: MarkdownWriter, view: GateView, stand: Standing, now: datetime) -> str:
@@ -46,6 +54,8 @@ def gate_title(writer: MarkdownWriter, view: GateView, stand: Standing, now: dat
             return _running(writer, stand, now)
         case GateReason.PASSED:
             return _passed(writer, stand)
+        case GateReason.NONE if optional := optional_suites(stand):
+            return writer.text("gate_none_optional_title", suites=_names(writer, optional))
         case _:
             return _without_suites(writer, view, stand)
 
@@ -104,15 +114,19 @@ def _failed(writer: MarkdownWriter, stand: Standing) -> str:
     suite = writer.words(run.suite)
     if run.outcome is Outcome.CANCELLED and run.stop_request and run.stop_request.by:
         return writer.text("gate_cancelled_by", suite=suite, by=writer.words(run.stop_request.by))
-    outcome = run.outcome or Outcome.BROKEN
-    unknown = outcome is Outcome.BROKEN and is_unknown(run)
-    if outcome is Outcome.BROKEN and not (acquits(run) or unknown):
-        outcome = Outcome.FAILURE
-    key, with_why = _UNKNOWN_RED if unknown else _ONE_RED[outcome]
+    key, with_why = _one_red(run)
     why = _cause(writer, run)
     if why and with_why:
         return writer.text(with_why, suite=suite, why=why)
     return writer.text(key, suite=suite)
+
+
+def _one_red(run: Run) -> tuple[str, str]:
+    """Return the sentences for a suite that is not green, without its reason and with it."""
+    outcome = run.outcome or Outcome.BROKEN
+    if outcome is not Outcome.BROKEN or acquits(run):
+        return _ONE_RED[outcome]
+    return _UNKNOWN_RED if is_unknown(run) else _SUSPECT_RED
 
 
 def _cause(writer: MarkdownWriter, run: Run) -> str:

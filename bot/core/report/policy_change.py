@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.core.github.limits import SHOWN_TITLE_CHARS, TEXT_BYTES
-from bot.core.github.markdown import code, title
+from bot.core.github.markdown import code, headline, title
 from bot.core.messages.words import joined, listing, sentences
 from bot.core.model.ids import Sha
 from bot.core.model.views import Annotation, CheckWrite, Proposal
@@ -35,7 +35,7 @@ def render_policy_check(
         external_id=ctx.external_id,
         status="completed",
         conclusion=_conclusion(comparison),
-        title=title(_title(writer, comparison), SHOWN_TITLE_CHARS),
+        title=headline(_title(writer, comparison), SHOWN_TITLE_CHARS),
         summary=compose(_sections(writer, comparison), TEXT_BYTES),
         completed_at=now,
         annotations=tuple(_annotations(writer, comparison)),
@@ -67,7 +67,7 @@ def _conclusion(comparison: Comparison) -> str:
 
 def _title(writer: MarkdownWriter, comparison: Comparison) -> str:
     if comparison.errors:
-        first = writer.words(str(comparison.errors[0]))
+        first = writer.words(comparison.errors[0].sentence)
         return writer.text("gate_policy", n=len(comparison.errors), error=first)
     if comparison.deleted:
         return writer.text("policy_deleted")
@@ -122,7 +122,7 @@ def _list(writer: MarkdownWriter, head: str, lines: Iterable[str]) -> Section:
 
 
 def _error(writer: MarkdownWriter, error: PolicyError) -> str:
-    return f"- {writer.prose(str(error))}"
+    return f"- {writer.prose(error.sentence)}"
 
 
 def _line(writer: MarkdownWriter, change: Change) -> str:
@@ -191,5 +191,6 @@ def _annotations(writer: MarkdownWriter, comparison: Comparison) -> Iterable[Ann
     levels = (("failure", comparison.errors), ("warning", comparison.warnings))
     for level, problems in levels:
         for item in problems:
-            message, title = writer.redact(item.message), writer.words(item.path)
+            message = writer.redact(writer.messages.render(item.message))
+            title = writer.fit_title(writer.words(item.path))
             yield Annotation(POLICY_PATH, item.line, message, title, level)

@@ -125,6 +125,16 @@ def gate_state(view: GateView) -> GateState:
     return GateState("completed" if conclusion else "in_progress", conclusion)
 
 
+def is_shown(line: SuiteLine) -> bool:
+    """Leave out suites that start only by command and were not started; heavy ones have a line."""
+    return line.run is not None or line.auto or line.required
+
+
+def optional_suites(stand: Standing) -> tuple[SuiteLine, ...]:
+    """Return the suites that are shown and do not count."""
+    return tuple(line for line in stand.lines if is_shown(line) and not line.required)
+
+
 def standing(view: GateView) -> Standing:
     """Return the gate's reason and its suites."""
     lines = tuple(_lines(view))

@@ -12,7 +12,8 @@ from bot.core.model.views import SuiteView
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import pace
 from bot.core.report.sections import Section
-from bot.core.report.words import left_over, progress, reason, resource, where
+from bot.core.report.waits import wait_how
+from bot.core.report.words import left_over, progress, ran_nothing, reason, resource, where
 from bot.core.runs.phases import RunPhase, Span, phases
 from bot.core.runs.timeline import remarks
 
@@ -31,6 +32,7 @@ def now_line(writer: MarkdownWriter, view: SuiteView, title: str, now: datetime)
     return sentences(
         _place(writer, run, now),
         _why(writer, view, title),
+        wait_how(writer, run),
         stop(progress(writer, steps)) if steps and run.why else "",  # else the title says it
         _limit(writer, run),
     )
@@ -87,7 +89,7 @@ def _why(writer: MarkdownWriter, view: SuiteView, title: str) -> str:
         return stop(left)
     why = writer.prose(run.why)
     if run.why.key == "waits_offline":
-        return sentences(stop(capital(why)), writer.text("advice_label"))
+        return stop(capital(why))
     waits = run.state in {State.NEEDS_APPROVAL, State.QUEUED, State.WAITING_FOR_RUNNER}
     return writer.text("waiting_why" if waits else "now_why", why=lower(why))
 
@@ -100,7 +102,9 @@ def _limit(writer: MarkdownWriter, run: Run) -> str:
 
 def timeline(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section:
     """Return the phases with their durations in one line, and what else happened in another."""
-    told = [_phase(writer, span, view, now) for span in phases(view)]
+    idle = ran_nothing(view)  # it waited for no runner
+    shown = [span for span in phases(view) if not (idle and span.phase is RunPhase.RUNNER)]
+    told = [_phase(writer, span, view, now) for span in shown]
     lines = (capital(_JOINT.join(told)), _remarks(writer, view, now))
     return "\n\n".join(line for line in lines if line)
 
@@ -112,6 +116,8 @@ def _phase(writer: MarkdownWriter, span: Span, view: SuiteView, now: datetime) -
         key = "phase_waiting"
     if span.phase is RunPhase.RUNNING and pace(view.rayjobs):
         key = "phase_training"
+    if span.phase is RunPhase.RUNNING and ran_nothing(view):
+        key = "phase_actions"
     if span.end is None:
         fields["at"] = clock(span.start, now)
         return writer.text(f"{key}_since", **fields)

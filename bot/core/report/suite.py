@@ -22,6 +22,7 @@ from bot.core.report.sections import Section, compose
 from bot.core.report.story import cancel_how, followed, now_line, origin, timeline, what
 from bot.core.report.words import can_run_again, left_over, reason, state_title
 from bot.core.runs.observed import fold
+from bot.core.runs.phases import rayjob_seen, runner_of
 
 _CONCLUSIONS = {
     Outcome.SUCCESS: "success",
@@ -83,7 +84,15 @@ def _ending(view: SuiteView) -> Ending | None:
         return None
     outcome = view.run.outcome or Outcome.BROKEN
     shown = best(view) if outcome in _BAD else NO_LOG
-    return Ending(view.run, outcome, shown, pace(view.rayjobs), view.usual)
+    return Ending(
+        view.run,
+        outcome,
+        shown,
+        pace(view.rayjobs),
+        view.usual,
+        on_runner=bool(runner_of(view)),
+        before_rayjob=view.run.snapshot.suite.rayjob and not rayjob_seen(view),
+    )
 
 
 def _again(end: Ending) -> bool:

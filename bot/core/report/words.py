@@ -9,6 +9,7 @@ from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.views import SuiteView
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import Pace
+from bot.core.runs.phases import runner_of
 from bot.core.runs.verdict import TRUSTED_ENDS
 
 _BUTTON_ALONE = {
@@ -25,11 +26,12 @@ SUSPECT = {
     "run_too_early": "kind_too_early",
     "run_too_early_unknown": "kind_too_early",
     "rayjob_none": "kind_no_rayjob",
-    "run_idle": "kind_nothing_ran",
+    "run_idle": "kind_no_job",
     "run_skipped": "kind_nothing_ran",
     "run_startup": "kind_nothing_ran",
     "run_not_started": "kind_nothing_ran",
 }
+_RAN_NOTHING = frozenset({"run_skipped", "run_idle", "run_startup"})
 # Ends that were never learned: they blame nobody, and they acquit nobody.
 _NOT_LEARNED = frozenset(
     {
@@ -38,6 +40,7 @@ _NOT_LEARNED = frozenset(
         "rayjob_not_confirmed",
         "submitter_silent",
         "run_ended_with",
+        "end_unheard",
     }
 )
 
@@ -141,7 +144,9 @@ def without_rest(run: Run) -> Message:
 
 def reason(run: Run) -> Message:
     """Return why a run waits or ended, without what it left and without GitHub's own words."""
-    return _unwrapped(without_rest(run), "github_said")
+    why = _unwrapped(without_rest(run), "github_said")
+    unheard = run.state is State.DONE and run.outcome in {None, Outcome.BROKEN}
+    return why or (Message("end_unheard") if unheard else NOTHING)
 
 
 def left_over(view: SuiteView) -> Message:
@@ -161,8 +166,12 @@ def acquits(run: Run) -> bool:
 
 def is_unknown(run: Run) -> bool:
     """Return True if nobody learned how a broken run ended."""
-    why = reason(run)
-    return not why or why.key in _NOT_LEARNED
+    return reason(run).key in _NOT_LEARNED
+
+
+def ran_nothing(view: SuiteView) -> bool:
+    """Return True if the Actions run ended, and no runner took a job of it."""
+    return reason(view.run).key in _RAN_NOTHING and not runner_of(view)
 
 
 def stopped_alone(run: Run) -> bool:
@@ -219,7 +228,7 @@ def row_parts(writer: MarkdownWriter, run: Run, now: datetime) -> tuple[str, str
 
 def _row_word(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     if run.outcome is Outcome.BROKEN and not acquits(run):
-        return writer.text("row_unknown" if is_unknown(run) else "row_failure")
+        return writer.text("row_unknown" if is_unknown(run) else "row_unpassed")
     if run.outcome is Outcome.SUPERSEDED and stopped_alone(run):
         return writer.text("row_stopped")
     if run.outcome:

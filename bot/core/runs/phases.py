@@ -48,7 +48,7 @@ def phases(view: SuiteView) -> tuple[Span, ...]:
     sent = run.dispatched_at if run.actions_run_id is not None else None
     marks = (
         (RunPhase.QUEUED, run.created_at, ""),
-        (RunPhase.RUNNER, sent, _runner(view)),
+        (RunPhase.RUNNER, sent, runner_of(view)),
         (RunPhase.PREPARING, begun, ""),
         (RunPhase.STARTING, job.seen, job.name),
         (RunPhase.RUNNING, job.ran, ""),
@@ -76,9 +76,15 @@ def _is_told(span: Span, run: Run) -> bool:
     return bool(span.name) or (span.end - span.start).total_seconds() >= 1
 
 
-def _runner(view: SuiteView) -> str:
+def runner_of(view: SuiteView) -> str:
+    """Return the name of the first runner that took a job of the run, "" if none did."""
     jobs = (item.what for item in view.run_events if isinstance(item.what, ev.JobChanged))
     return next((job.runner for job in jobs if job.status == "in_progress" and job.runner), "")
+
+
+def rayjob_seen(view: SuiteView) -> bool:
+    """Return True if a RayJob of the run is known."""
+    return bool(view.rayjobs) or _rayjob(view).seen is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,11 @@ from tests.core.report.suite_views import (
     STALLED,
     STOPS,
     SUCCEEDED,
+    TOO_EARLY,
     UNIT,
     UNIT_STORY,
     USUAL,
+    idle,
     read,
     refused,
     trained,
@@ -83,6 +85,8 @@ ENDS: Mapping[str, SuiteView] = {
         Outcome.FAILURE, RUN_FAILED, read(STOPS, ""), retry=Message("again_silent")
     ),
     "failure-silent-step": unit(Outcome.FAILURE, RUN_FAILED, read(Digest(found=Found.NOTHING))),
+    "failure-silent": unit(Outcome.FAILURE, RUN_FAILED, read(Digest(found=Found.NOTHING), "")),
+    "failure-unread-rayjob": trained(Outcome.FAILURE, RAYJOB_FAILED, None),
     "failure-unread": unit(
         Outcome.FAILURE,
         RUN_FAILED,
@@ -181,11 +185,14 @@ ENDS: Mapping[str, SuiteView] = {
         jobs=(s.rayjob(confirmed=False),),
     ),
     "broken-too-early": unit(
-        Outcome.BROKEN, Message("run_too_early", ran="2 min", minutes=5), read(ENDS_WELL, "")
+        Outcome.BROKEN,
+        TOO_EARLY,
+        read(ENDS_WELL, ""),
     ),
-    "broken-idle": unit(Outcome.BROKEN, Message("run_idle", label="linux-aarch64-a3-8")),
-    "broken-skipped": unit(Outcome.BROKEN, Message("run_skipped")),
-    "broken-startup": unit(Outcome.BROKEN, Message("run_startup")),
+    "broken-idle": idle(Message("run_idle", label="linux-aarch64-a3-8")),
+    "broken-idle-elsewhere": unit(Outcome.BROKEN, Message("run_idle", label="linux-aarch64-a3-8")),
+    "broken-skipped": idle(Message("run_skipped")),
+    "broken-startup": idle(Message("run_startup")),
     "broken-deleted": unit(Outcome.BROKEN, Message("run_ended_with", conclusion="deleted")),
     "broken-no-runner": s.suite(
         s.done(

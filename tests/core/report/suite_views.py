@@ -101,6 +101,12 @@ def unit(outcome: Outcome, why: Message, *events: ev.RunEvent, **changes: Any) -
     return s.suite(run, *UNIT_STORY, *events)
 
 
+def idle(why: Message) -> SuiteView:
+    """Return a suite whose Actions run ended before a runner took a job of it."""
+    run = s.done(Outcome.BROKEN, why, suite="npu-unit", snapshot=UNIT)
+    return s.suite(run, *UNIT_STORY[::2])
+
+
 def unsent(why: Message, **changes: Any) -> SuiteView:
     """Return a suite that ended before a runner took it."""
     nowhere: dict[str, Any] = {"started_at": None, "actions_run_id": None, "actions_url": ""}
@@ -137,6 +143,7 @@ RAYJOB_FAILED = Message(
     "rayjob_ended_detail", status="FAILED", source=NOTHING, detail="exit code 1"
 )
 RUN_FAILED = Message("run_failed")
+TOO_EARLY = Message("run_too_early", ran=Message("span_min", n=2), minutes=5)
 SILENT = Message("submitter_silent", since=s.at("14:41"))
 LIMIT = Message("run_limit_stop", minutes=240)
 STALLED = Message("run_stalled", minutes=45)

@@ -23,7 +23,7 @@ WHYS = (
     Message("run_failed"),
     Message("waits_no_hours"),
     Message("waits_github"),
-    Message("run_too_early", ran="2 min", minutes=5),
+    Message("run_too_early", ran=Message("span_min", n=2), minutes=5),
     Message("run_leftover", why=Message("run_failed"), left="`verl-1`"),
     Message("waits_dispatch", since=s.at("14:02"), error="502 Bad Gateway " * 20),
     Message("waits_offline", label="a3-16", since="12:10"),

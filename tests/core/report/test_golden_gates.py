@@ -16,6 +16,7 @@ from bot.core.report.gate import gate_check
 from tests.core import views as s
 from tests.core.commands.commenting import offered
 from tests.core.report.goldens import golden, show_check
+from tests.core.report.suite_views import TOO_EARLY
 
 AUTHOR = Message("trust_author")
 PROTECTED = Message("trust_protected", path=".github/x.yml")
@@ -54,6 +55,16 @@ def unit(**changes: Any) -> Run:
 GATES: dict[str, GateView] = {
     "none": s.gate(s.selection(s.OFF, s.OFF)),
     "none-optional": s.gate(s.selection(s.chosen(required=False), s.OFF)),
+    "none-optional-command": s.gate(
+        s.selection(s.chosen(required=False), s.OFF),
+        runs=(
+            s.done(
+                Outcome.SUCCESS,
+                NOTHING,
+                snapshot=replace(s.SNAPSHOT, altered=("script=a.sh",)),
+            ),
+        ),
+    ),
     "looking": s.gate(),
     "unknown": replace(s.gate(), unknown=Message("gate_unanswered", error="pull_files: 403 no")),
     "approval": s.gate(
@@ -191,7 +202,7 @@ GATES: dict[str, GateView] = {
     ),
     "failed-too-early": s.gate(
         s.selection(s.chosen()),
-        runs=(s.done(Outcome.BROKEN, Message("run_too_early", ran="2 min", minutes=5)),),
+        runs=(s.done(Outcome.BROKEN, TOO_EARLY),),
     ),
     "failed-broken": s.gate(
         s.selection(s.chosen()), runs=(s.done(Outcome.BROKEN, Message("run_no_runner")),)

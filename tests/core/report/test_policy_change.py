@@ -11,7 +11,7 @@ from bot.core.policy.changes import Before, Change, Comparison, Effect, compare
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.policy_change import policy_check, render_policy_check
 from tests.core import views as s
-from tests.core.proposed import PROPOSED
+from tests.core.proposed import HELD, PROPOSED
 
 
 def made(comparison: Comparison) -> CheckWrite:
@@ -111,3 +111,11 @@ def test_a_value_that_the_policy_hides_is_not_shown() -> None:
     text = render_policy_check(Comparison(Before.READ, (change,)), s.SHA, ctx, s.NOW).summary
     assert "hunter22" not in text
     assert "the default" in text
+
+
+def test_an_error_of_a_policy_is_told_in_the_language_of_the_repository() -> None:
+    wrong = HELD.replace("paths:", "path:", 1)
+    check = render_policy_check(compare(HELD, wrong), s.SHA, replace(s.CTX, language="zh"), s.NOW)
+    for text in (check.title, check.summary):
+        assert "：suites.unit.path：未知的键 " in text
+    assert [item.message for item in check.annotations] == ["未知的键 `path`；是否想写 `paths`？"]

@@ -41,7 +41,7 @@ WHYS = (
     RAYJOB_FAILED,
     SUCCEEDED,
     Message("rayjob_none"),
-    Message("run_too_early", ran="2 min", minutes=5),
+    Message("run_too_early", ran=Message("span_min", n=2), minutes=5),
     Message("run_idle", label="a3-8"),
     Message("run_limit_stop", minutes=240),
     Message("run_leftover", why=RUN_FAILED, left="502 Bad Gateway"),
@@ -95,7 +95,7 @@ def test_a_failure_is_acquitted_only_by_a_cause_of_the_infrastructure() -> None:
 
 @pytest.mark.parametrize("key", ["rayjob_none", "run_too_early", "run_idle", "run_skipped"])
 def test_an_end_that_the_change_may_have_caused_is_not_acquitted(key: str) -> None:
-    why = Message(key, ran="2 min", minutes=5, label="a3-8")
+    why = Message(key, ran=Message("span_min", n=2), minutes=5, label="a3-8")
     check = suite_check(s.suite(s.done(Outcome.BROKEN, why), *UNIT_STORY), s.CTX, s.NOW)
     assert "Not your change" not in _said(check)
 
@@ -215,8 +215,8 @@ def test_rayjobs_are_deleted_only_where_one_lived_and_left_only_where_one_may_li
         living = [job for job in view.rayjobs if job.final not in TRUSTED_ENDS]
         assert living or "RayJobs deleted" not in _said(check), _said(check)
         over = view.rayjobs and not living
-        assert not over or "RayJobs may still run" not in _said(check), _said(check)
-        both = "RayJobs deleted" in _said(check) and "RayJobs may still run" in _said(check)
+        assert not over or "they may still run" not in _said(check), _said(check)
+        both = "RayJobs deleted" in _said(check) and "they may still run" in _said(check)
         assert not both, _said(check)
 
 

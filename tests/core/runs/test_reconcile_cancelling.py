@@ -318,7 +318,7 @@ VERDICT = learned(VerdictReached(Outcome.CANCELLED, quote("cancelled by ann")), 
 )
 def test_a_leftover_is_named_unless_its_end_is_known(step: Step, left: bool) -> None:
     assert isinstance(step, End)
-    assert step.why.endswith("its RayJobs may still run: 503") == left
+    assert step.why.endswith("deleting its RayJobs failed (503): they may still run") == left
 
 
 def test_a_next_attempt_because_it_is_wanted_again_costs_no_retry() -> None:

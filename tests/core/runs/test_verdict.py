@@ -201,7 +201,10 @@ def test_a_green_end_too_soon_is_not_believed(
 def test_an_end_too_soon_says_how_soon_and_by_which_key() -> None:
     verdict = judge(dispatched(min_minutes=31), GREEN, (), at(31))
     assert isinstance(verdict, Decided)
-    assert verdict.why == "ended after 30 min, sooner than this suite can (min_minutes: 31)"
+    assert verdict.why == (
+        "ended green after 30 min, the suite's minimum is 31 min (min_minutes): "
+        "it probably ran nothing"
+    )
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(31, TIMED_OUT), (30, TIMED_OUT), (32, CANCELLED)])

@@ -7,10 +7,12 @@ REASONS = {
     "run_startup": "GitHub could not start the workflow",
     "run_ended_with": "the Actions run ended with `{conclusion}`",
     "run_passed": "The Actions run passed",
-    "run_too_early": "ended after {ran}, sooner than this suite can (min_minutes: {minutes})",
-    "run_too_early_unknown": "ended sooner than this suite can (min_minutes: {minutes})",
+    "run_too_early": "ended green after {ran}, the suite's minimum is {minutes} min (min_minutes): "
+    "it probably ran nothing",
+    "run_too_early_unknown": "ended green at once, the suite's minimum is {minutes} min "
+    "(min_minutes): it probably ran nothing",
     "run_job_failed": "the job {job} failed, though GitHub calls the Actions run a success",
-    "run_idle": "no job ran on `{label}`, though the Actions run is green",
+    "run_idle": "no job passed on `{label}`, though the Actions run is green",
     "run_limit": "The time limit of {minutes} min was reached",
     "run_cancelled": "The Actions run was cancelled on GitHub",
     "rayjob_succeeded": "The RayJob succeeded{source}",
@@ -25,7 +27,7 @@ REASONS = {
     "rayjob_ended_detail": "RayJob {status}{source}, {detail}",
     "rayjob_end_unknown": "the RayJob's end is not known ({why})",
     "submitter_says": "the submitter says {state}",
-    "submitter_silent": "the submitter has not answered since {since:%H:%M}",
+    "submitter_silent": "CI's RayJob submitter has not answered since {since:%H:%M}",
     "waits_push": "waiting a moment for further pushes",
     "waits_dispatched": "looking for the dispatched run",
     "run_not_taken": "GitHub took no dispatch for 10 min ({tries} tries)",
@@ -48,8 +50,8 @@ REASONS = {
     "run_unwanted": "nobody wants this run any more",
     "again_wanted": "this commit is wanted again",
     "waits_cancel": "being stopped",
-    "run_leftover": "{why}; its RayJobs may still run: {left}",
-    "run_deleting": "{why}; deleting its RayJobs: {left}",
+    "run_leftover": "{why}; deleting its RayJobs failed ({left}): they may still run",
+    "run_deleting": "{why}; deleting its RayJobs failed ({left}) and is tried again",
     "waits_github": "waiting for GitHub to start it",
     "waits_approval_github": "somebody has to approve it on GitHub",
     "selected_by_github": "GitHub started it by its own filters",
@@ -63,8 +65,8 @@ REASONS = {
     "origin_github": "GitHub, on {event}",
     "origin_mistaken": "GitHub's run followed so far is of another base, or can be",
     "github_said": "{why}. GitHub said: {said}",
-    "left_over": "Its RayJobs may still run. Deleting them failed: {left}",
-    "left_deleting": "Its RayJobs may still run. Deleting them failed and is tried again: {left}",
+    "left_over": "Deleting its RayJobs failed ({left}): they may still run",
+    "left_deleting": "Deleting its RayJobs failed ({left}) and is tried again",
     "refused_again": "GitHub refuses to run `{workflow}` again: the run is older than 30 days, ran "
     "50 times, still runs, or was deleted",
     "refused_no_workflow": "GitHub knows no workflow `{workflow}`: the file must lie in "
@@ -118,9 +120,9 @@ REASONS = {
     "superseded_night": "the schedule {name} has started its next run, at {sha}",
     "superseded_waited": "a run of the schedule {name} is skipped after 24 h in the queue",
     "origin_retry": "attempt {attempt}: {why}",
-    "submitter_down": "the submitter has been down since {since:%H:%M}: {why}",
-    "submitter_refuses": "the submitter refuses the bot's token since {since:%H:%M} ({why}): set "
-    "SUBMITTER_TOKEN of the bot to the submitter's token",
+    "submitter_down": "CI's RayJob submitter has been down since {since:%H:%M}: {why}",
+    "submitter_refuses": "CI's RayJob submitter has refused the bot's token since {since:%H:%M} "
+    "({why}): set SUBMITTER_TOKEN of the bot to the submitter's token",
     "submitter_fails": "the RayJobs of this run are not known: {error}",
     "cancelled_for": "cancelled by {by}: {reason}",
     "selected_unlisted": "the changed files are too many or not known, so all paths count as "

@@ -38,7 +38,8 @@ REPORTS = {
     "failure_step_silent": 'Failed in step "{step}", which printed nothing',
     "failure_rayjob": "The RayJob failed: {why}",
     "failure_unread": "Failed, and its log could not be read",
-    "failure_unknown": "Failed",
+    "failure_preparing": "Failed before its RayJob started, and its log could not be read",
+    "failure_silent": "Failed, and its log has no output",
     "timed_out": "Timed out: {why}",
     "timed_out_limit": "Stopped at the policy's time limit of {limit}",
     "timed_out_job": "Stopped at the time limit of the job itself",
@@ -100,6 +101,7 @@ REPORTS = {
     "kind_too_early": "Ended too early",
     "kind_no_rayjob": "No RayJob",
     "kind_nothing_ran": "Nothing ran",
+    "kind_no_job": "No job passed",
     "unread_time": "The log is only partly read ({lines}): reading it takes more processor time "
     "than one log may.",
     "unread_memory": "The log is only partly read ({lines}): reading it takes more memory than one "
@@ -130,37 +132,6 @@ REPORTS = {
     "codes_alone": "Error code {codes}",
     "below_step": "The end of the step is below.",
     "below_log": "The end of the log is below.",
-    "advice_limit": "Look in the log whether it hung. If it still moved, a maintainer raises "
-    "`timeout_minutes` of this suite (now {minutes}) in {path}.",
-    "advice_limit_rayjob": "Look in the log whether it hung. If it still moved, a maintainer "
-    "raises the time limit of the RayJob in {workflow}.",
-    "advice_limit_job": "Look in the log whether it hung. If it still moved, a maintainer raises "
-    "`timeout-minutes` of its job in {workflow}.",
-    "advice_stall": "Look for what it waited for at the end of the log. The policy stops a run "
-    "after {minutes} min without output (`stall_minutes`).",
-    "advice_submit": "Let {workflow} submit its RayJob with `ascend-ci submit`, which announces "
-    "it.",
-    "advice_permission": "A maintainer grants the app the permission Actions: write.",
-    "advice_workflow": "A maintainer corrects {workflow}, or this suite in {path}.",
-    "advice_enable": "A maintainer enables {workflow} in the Actions tab.",
-    "advice_inputs": "A maintainer declares the input in {workflow}, or removes it from this "
-    "suite's `inputs` in {path}.",
-    "advice_install": "A maintainer installs the app again. Then push a new commit.",
-    "advice_submit_again": "If attempt {attempt} fails too: does {workflow} call `ascend-ci "
-    "submit`, which announces the RayJob?",
-    "advice_end": "Let `ascend-ci submit` in {workflow} wait for the RayJob: its last line "
-    "tells the end.",
-    "advice_submitter": "Wait until the submitter answers again.",
-    "advice_jobs": "Look at `if:` and `runs-on:` of the jobs in {workflow}.",
-    "advice_startup": "Look at the Actions tab: GitHub names the error in {workflow} there.",
-    "advice_too_early": "Look for skipped tests in the Actions run. If {workflow} can end so "
-    "early, lower `min_minutes` of this suite in the policy.",
-    "advice_no_runner": "A maintainer has to bring a runner with this label online.",
-    "advice_github": "Look at GitHub's status page.",
-    "advice_label": "Ask a maintainer whether a runner with this label is online.",
-    "advice_not_started": "Compare the filters of {workflow} with the suite's `paths`, and look "
-    "for conflicts with the base.",
-    "advice_push": "Push a new commit: GitHub starts {workflow} for it.",
     "log_unread": "The log could not be read: {why}.",
     "log_missing": "nothing of it has arrived",
     "link_actions": "Actions run",
@@ -193,6 +164,7 @@ REPORTS = {
     "phase_starting_at": "RayJob {name}",
     "phase_running": "running {span}",
     "phase_running_since": "running since {at}",
+    "phase_actions": "Actions run {span}",
     "phase_training": "training {span}",
     "phase_training_since": "training since {at}",
     # -- classes of failures, from the reference of failures ------------------------------------
@@ -227,6 +199,7 @@ REPORTS = {
     "row_success": "passed",
     "row_success_in": "passed, {span}",
     "row_failure": "failed",
+    "row_unpassed": "not passed",
     "row_timed_out": "timed out",
     "row_cancelled": "cancelled",
     "row_superseded": "superseded",
@@ -241,8 +214,10 @@ REPORTS = {
     "row_passed_at": "passed on {sha}, which has the same files",
     # -- the gate ------------------------------------------------------------------------------
     "gate_none": "No Ascend suite needed",
+    "gate_none_optional_title": "No required suite; optional: {suites}",
+    "gate_none_start": "To start it, comment {command}.",
     "gate_none_why": "No suite's paths match ({files}, {suites} looked at).",
-    "gate_none_optional": "{files}. The suites that they select are not required.",
+    "gate_none_optional": "{files}; what they select is not required.",
     "gate_explain": "{command} shows why.",
     "gate_unanswered_title": "Waiting for GitHub: it did not say what this change needs",
     "gate_often_title": "Waiting: the change of #{number} has not been looked at yet",
@@ -278,9 +253,9 @@ REPORTS = {
     "gate_policy_todo": "A maintainer must fix {path} on {ref}. This check then starts again.",
     "gate_failed_one": "{suite} failed",
     "gate_failed_one_why": "{suite} failed: {why}",
+    "gate_unpassed_one_why": "{suite} did not pass: {why}",
     "gate_cancelled_one": "{suite} was cancelled",
     "gate_cancelled_by": "{suite} was cancelled by {by}",
-    "gate_broken_one": "The result of {suite} is unknown",
     "gate_broken_one_why": "Not your change: {suite}: {why}",
     "gate_unknown_one_why": "The result of {suite} is unknown: {why}",
     "gate_timed_out_one": "{suite} timed out",

@@ -7,10 +7,12 @@ REASONS = {
     "run_startup": "GitHub 未能启动工作流",
     "run_ended_with": "Actions 运行以 `{conclusion}` 结束",
     "run_passed": "Actions 运行通过",
-    "run_too_early": "{ran}就结束，短于该套件可能的最短时间（min_minutes: {minutes}）",
-    "run_too_early_unknown": "结束过快，短于该套件可能的最短时间（min_minutes: {minutes}）",
+    "run_too_early": "{ran}就显示通过，短于该套件的下限 {minutes} 分钟（min_minutes），可能没有"
+    "真正运行",
+    "run_too_early_unknown": "刚开始就显示通过，短于该套件的下限 {minutes} 分钟（min_minutes），"
+    "可能没有真正运行",
     "run_job_failed": "作业{job}失败，但 GitHub 显示 Actions 运行成功",
-    "run_idle": "`{label}` 上没有执行任何作业，但 Actions 运行显示通过",
+    "run_idle": "`{label}` 上没有作业通过，但 Actions 运行显示成功",
     "run_limit": "达到时限 {minutes} 分钟",
     "run_cancelled": "已取消：Actions 运行在 GitHub 上被取消",
     "rayjob_succeeded": "RayJob 成功{source}",
@@ -25,7 +27,7 @@ REASONS = {
     "rayjob_ended_detail": "RayJob 以 {status} 结束{source}，{detail}",
     "rayjob_end_unknown": "无法得知 RayJob 如何结束（{why}）",
     "submitter_says": "提交服务返回 {state}",
-    "submitter_silent": "提交服务自 {since:%H:%M} 起没有响应",
+    "submitter_silent": "CI 的 RayJob 提交服务自 {since:%H:%M} 起没有响应",
     "waits_push": "稍候片刻，等待可能的后续推送",
     "waits_dispatched": "正在查找已触发的运行",
     "run_not_taken": "GitHub 连续 10 分钟未接受触发（已尝试 {tries} 次）",
@@ -116,9 +118,9 @@ REASONS = {
     "superseded_night": "已作废：计划{name}已在{sha}上启动下一次运行",
     "superseded_waited": "已作废：计划{name}的这次运行排队超过 24 小时，已跳过",
     "origin_retry": "第 {attempt} 次运行：{why}",
-    "submitter_down": "提交服务自 {since:%H:%M} 起不可用：{why}",
-    "submitter_refuses": "提交服务自 {since:%H:%M} 起拒绝机器人的令牌（{why}）：请把机器人的 "
-    "SUBMITTER_TOKEN 设为提交服务的令牌",
+    "submitter_down": "CI 的 RayJob 提交服务自 {since:%H:%M} 起不可用：{why}",
+    "submitter_refuses": "CI 的 RayJob 提交服务自 {since:%H:%M} 起拒绝机器人的令牌（{why}）："
+    "请把机器人的 SUBMITTER_TOKEN 设为提交服务的令牌",
     "submitter_fails": "无法得知这次运行的 RayJob：{error}",
     "cancelled_for": "已取消（{by}）：{reason}",
     "selected_unlisted": "改动的文件过多或未知，因此视为涉及所有路径",

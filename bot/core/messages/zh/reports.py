@@ -38,7 +38,8 @@ REPORTS = {
     "failure_step_silent": "步骤“{step}”失败，没有任何输出",
     "failure_rayjob": "RayJob 失败：{why}",
     "failure_unread": "失败，日志无法读取",
-    "failure_unknown": "失败",
+    "failure_preparing": "RayJob 启动之前就已失败，日志无法读取",
+    "failure_silent": "失败，日志没有任何输出",
     "timed_out": "超时：{why}",
     "timed_out_limit": "达到策略规定的时限 {limit}，已停止",
     "timed_out_job": "达到作业自身的时限，已停止",
@@ -100,6 +101,7 @@ REPORTS = {
     "kind_too_early": "结束过早",
     "kind_no_rayjob": "没有 RayJob",
     "kind_nothing_ran": "没有执行任何作业",
+    "kind_no_job": "没有作业通过",
     "unread_time": "日志只读取了一部分（{lines}）：读完所需的 CPU 时间超过单个日志的上限。",
     "unread_memory": "日志只读取了一部分（{lines}）：读完所需的内存超过单个日志的上限。",
     "unread_busy": "日志只读取了一部分（{lines}）：同时有许多日志占用 CPU，这个日志超过了自己的份"
@@ -126,34 +128,6 @@ REPORTS = {
     "codes_alone": "错误码：{codes}",
     "below_step": "该步骤的末尾见下方。",
     "below_log": "日志的末尾见下方。",
-    "advice_limit": "先看日志是否卡住；若确实在推进，请维护者在{path}中调大该套件的 "
-    "`timeout_minutes`（当前 {minutes}）。",
-    "advice_limit_rayjob": "先看日志是否卡住；若确实在推进，请维护者在{workflow}中调大 RayJob 的"
-    "时限。",
-    "advice_limit_job": "先看日志是否卡住；若确实在推进，请维护者在{workflow}中调大该作业的 "
-    "`timeout-minutes`。",
-    "advice_stall": "在日志末尾查看它在等待什么。连续 {minutes} 分钟没有输出时，策略会停止运行（"
-    "`stall_minutes`）。",
-    "advice_submit": "在{workflow}中用 `ascend-ci submit` 提交 RayJob，它会上报该 RayJob。",
-    "advice_permission": "请维护者授予 GitHub App Actions: write 权限。",
-    "advice_workflow": "请维护者修正{workflow}，或{path}中的该套件。",
-    "advice_enable": "请维护者在 Actions 页面启用{workflow}。",
-    "advice_inputs": "请维护者在{workflow}中声明该输入，或从{path}中该套件的 `inputs` 里删去它。",
-    "advice_install": "请维护者重新安装 GitHub App，然后推送一个新的提交。",
-    "advice_submit_again": "如果第 {attempt} 次运行也失败：{workflow}是否调用了 `ascend-ci "
-    "submit`？由它上报 RayJob。",
-    "advice_end": "在{workflow}中让 `ascend-ci submit` 等待 RayJob 结束：它的最后一行说明结果。",
-    "advice_submitter": "等待提交服务恢复响应。",
-    "advice_jobs": "检查{workflow}中各作业的 `if:` 和 `runs-on:`。",
-    "advice_startup": "打开 Actions 页面：GitHub 在那里指出{workflow}的错误。",
-    "advice_too_early": "在 Actions 运行中查看是否跳过了测试。如果{workflow}确实可以这么快结束，在"
-    "策略中调小该套件的 `min_minutes`。",
-    "advice_no_runner": "请维护者让至少一台带该标签的 runner 上线。",
-    "advice_github": "查看 GitHub 的状态页面。",
-    "advice_label": "请联系维护者确认带该标签的 runner 是否在线。",
-    "advice_not_started": "对比{workflow}的过滤条件与该套件的 `paths`，并检查是否与目标分支有冲突"
-    "。",
-    "advice_push": "推送一个新的提交，GitHub 会为它启动{workflow}。",
     "log_unread": "日志无法读取：{why}。",
     "log_missing": "没有收到任何内容",
     "link_actions": "Actions 运行",
@@ -186,6 +160,7 @@ REPORTS = {
     "phase_starting_at": "RayJob {name}",
     "phase_running": "运行{span}",
     "phase_running_since": "{at} 开始运行",
+    "phase_actions": "Actions 运行用时{span}",
     "phase_training": "训练{span}",
     "phase_training_since": "{at} 开始训练",
     # -- classes of failures ----------------------------------------------------------------------
@@ -220,6 +195,7 @@ REPORTS = {
     "row_success": "通过",
     "row_success_in": "通过，{span}",
     "row_failure": "失败",
+    "row_unpassed": "未通过",
     "row_timed_out": "超时",
     "row_cancelled": "已取消",
     "row_superseded": "已作废",
@@ -234,6 +210,8 @@ REPORTS = {
     "row_passed_at": "已在{sha}上通过，文件相同",
     # -- the gate ---------------------------------------------------------------------------------
     "gate_none": "无需运行昇腾套件",
+    "gate_none_optional_title": "没有必需的套件；可选：{suites}",
+    "gate_none_start": "要启动它，请评论{command}。",
     "gate_none_why": "{files}，均不匹配套件的路径（已检查{suites}）。",
     "gate_none_optional": "{files}，选中的套件都不是必需的。",
     "gate_explain": "评论{command}查看原因。",
@@ -270,9 +248,9 @@ REPORTS = {
     "gate_policy_todo": "请维护者修正 {ref} 分支上的{path}，本检查随后会自动重新开始。",
     "gate_failed_one": "{suite}失败",
     "gate_failed_one_why": "{suite}失败：{why}",
+    "gate_unpassed_one_why": "{suite}未通过：{why}",
     "gate_cancelled_one": "{suite}已取消",
     "gate_cancelled_by": "{suite}已被{by}取消",
-    "gate_broken_one": "{suite}结果未知",
     "gate_broken_one_why": "与本次改动无关：{suite}：{why}",
     "gate_unknown_one_why": "{suite}结果未知：{why}",
     "gate_timed_out_one": "{suite}超时",
@@ -379,7 +357,7 @@ REPORTS = {
     # -- buttons: at most 20 characters, their descriptions at most 40 ----------------------------
     "button_approve": "批准并运行",
     "button_approve_why": "允许这个提交在这里运行",
-    "button_rerun_failed": "重跑未通过的套件",
+    "button_rerun_failed": "重跑未通过",
     "button_rerun_failed_why": "重跑所有未通过的套件",
     "button_rerun": "重跑",
     "button_rerun_why": "在这个提交上重跑该套件",
