@@ -198,6 +198,12 @@ class GitHub(Protocol):
     async def installation_state(self, installation_id: int) -> InstallationState:
         """Return what an installation is now."""
 
+    async def repo_now(self, repo: Repo) -> Repo | None:
+        """Return a repository under the name that it has now; None: another one has its name.
+
+        Then the app does not see it any more.
+        """
+
     async def installation_of(self, repo: Repo) -> int | None:
         """Return the installation that has a repository now; None: the app may not call it."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+from bot.core.github.events import InstallationEvent
 from bot.core.messages import Message
 from bot.core.model.ids import RepoId
 from bot.core.model.pulls import Pull
@@ -34,6 +35,7 @@ _NEWEST = timedelta(minutes=2)
 _SETTLED = timedelta(seconds=20)  # GitHub gives up a delivery after 10 s
 _REDELIVER_EVERY_S = 3600.0
 _TRY_AGAIN_S = 60.0  # what GitHub did not take or answer, however seldom it is done
+_NAME_EVERY = 5  # polls: under a former name another repository may be
 _PRUNE_EVERY_S = 3600.0
 _PRUNE_AT_ONCE = 500
 # Each pull request costs some calls, and starts runs.
@@ -134,6 +136,8 @@ class Sweeper(Service):
                 await self._if_due(f"natives:{event}:{repo.id}", every_s, check)
         await self._if_due("deliveries", poll_s / 3, self._redeliver_lost)
         for repo in await self._store.repos.active():
+            named = partial(self._check_name, repo)
+            await self._if_due(f"name:{repo.id}", _NAME_EVERY * poll_s, named)
             await self._if_due(f"heads:{repo.id}", 60 * poll_s, partial(self._compare_heads, repo))
             check = partial(self._plan_waiting, repo)
             await self._if_due(waiting_pulls(repo.id), 60 * poll_s, check)
@@ -143,7 +147,7 @@ class Sweeper(Service):
         return False
 
     async def _if_due(
-        self, name: str, every_s: float, check: Callable[[], Awaitable[None]]
+        self, name: str, every_s: float, check: Callable[[], Awaitable[object]]
     ) -> None:
         """Do a check if it is due, on one replica only."""
         if name in self._resting:
@@ -207,8 +211,26 @@ class Sweeper(Service):
             return _NEWEST
         return min(since + _LOOK_BACK, _KEPT_BY_GITHUB)
 
-    async def _compare_heads(self, repo: Repo) -> None:
+    async def _check_name(self, repo: Repo) -> Repo | None:
+        """Return a repository under the name that it has now, and store that; None: it is gone.
+
+        The webhook of a rename may be lost, and another repository may get the old name.
+        """
+        now = await self._github.repo_now(repo)
+        if now is None:
+            self._log.error("another repository has the name of one that is gone", repo=repo.id)
+            gone = InstallationEvent(repo.installation_id or 0, gone=(repo.id,), deleted=True)
+            await self._commit(Plan(installation=gone))
+        elif now.full_name != repo.full_name:
+            self._log.warning("a repository has another name", before=repo.full_name, now=now.name)
+            await self._commit(Plan(repo=now))
+        return now
+
+    async def _compare_heads(self, asked: Repo) -> None:
         """Compare GitHub's open pull requests with our rows, and plan what differs."""
+        repo = await self._check_name(asked)  # else all that are open here would be gone
+        if repo is None:
+            return
         known = {pull.number: pull for pull in await self._store.pulls.open(repo.id)}
         listed = {pull.number: pull for pull in await self._github.open_pulls(repo)}
         for number, pull in listed.items():

@@ -7,8 +7,8 @@ from bot.sim.clock import stamp
 from bot.sim.deliveries import Delivery
 from bot.sim.errors import not_found, refuse
 from bot.sim.payloads import fields
-from bot.sim.server import Answer, Call, Routes
-from bot.sim.shapes import app_json, installation_json, user_json
+from bot.sim.server import Answer, Call, Routes, paged
+from bot.sim.shapes import app_json, installation_json, repo_json, user_json
 
 ROUTES = Routes()
 
@@ -41,6 +41,13 @@ async def _create_token(call: Call) -> Answer:
         "repository_selection": "all" if token.repository_ids is None else "selected",
     }
     return Answer(data, 201)
+
+
+@ROUTES.on("GET", "/installation/repositories")
+async def _installed_repos(call: Call) -> Answer:
+    state = call.state
+    ours = [repo for repo in state.repos.values() if state.installation_for(repo)]
+    return paged(call, [repo_json(state, repo) for repo in ours], "repositories")
 
 
 @ROUTES.on("GET", "/repos/{owner}/{repo}/installation", who="app")

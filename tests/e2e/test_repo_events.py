@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from bot.core.model.ids import RepoId
 from bot.sim import NewPull
-from bot.sim.model import Run
+from bot.sim.model import Pull, Run
 from bot.sim.shapes import installation_json
 from bot.store.audit import AuditQuery
-from tests.e2e.people import say, stranger
+from tests.e2e.people import replay, say, stranger
 from tests.e2e.test_pull_events import DISPATCH, begun, end, new_policy, runs_of, shown
-from tests.e2e.world import POLICY, World
+from tests.e2e.world import FILES, POLICY, World
 
 CANCEL = "POST /repos/{owner}/{repo}/actions/runs/{run_id}/cancel"
 
@@ -284,3 +285,46 @@ async def test_reports_refused_before_the_word_of_a_suspension_are_shown_after_i
     world.github.suspend(installation, suspended=False)
     await world.settle()
     assert shown(world, pull) == ("failure", "failure")
+
+
+async def renamed_and_replaced(world: World) -> Pull:
+    """Rename the repository, and let another one get its old name; no webhook tells of it."""
+    pull = await begun(world, "verl/a.py")
+    world.github.deliveries.drop_if(lambda _: True)
+    world.github.rename_repo("renamed", "maintainer")
+    taken = world.github.create_repo("octo/project", FILES)
+    assert world.github.state.repo("octo/project") is taken
+    world.github.deliveries.drop_if(None)
+    world.github.deliveries.sent.clear()  # so old that GitHub lists them no more
+    return pull
+
+
+async def test_who_takes_a_repositorys_old_name_gets_nothing_that_is_its_own(world: World) -> None:
+    pull = await renamed_and_replaced(world)
+    world.github.calls.clear()
+    await world.clock.advance(301)
+    await world.sweep()
+    row = await world.bot.parts.store.repos.get(RepoId(pull.repo.id))
+    assert row is not None
+    assert row.full_name == "octo/renamed"
+    await end(world, runs_of(world, pull)[0])
+    assert shown(world, pull) == ("success", "success")
+    await world.clock.advance(3601)
+    await world.sweep()
+    known = await world.bot.parts.store.pulls.open(RepoId(pull.repo.id))
+    assert [one.number for one in known] == [pull.number], "it is not taken for a closed one"
+
+
+async def test_a_webhook_from_before_a_rename_brings_no_old_name_back(world: World) -> None:
+    world.github.deliveries.hold()
+    old = world.open_pull(path="docs/a.md")
+    (late,) = [one for one in world.github.deliveries.pending if one.event == "pull_request"]
+    world.github.deliveries.release()
+    pull = await renamed_and_replaced(world)
+    await world.clock.advance(301)
+    await world.sweep()
+    replay(world, late, "late")
+    await world.settle()
+    row = await world.bot.parts.store.repos.get(RepoId(pull.repo.id))
+    assert row is not None
+    assert (row.full_name, old.repo.full_name) == ("octo/renamed", "octo/renamed")

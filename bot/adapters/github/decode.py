@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from bot.core.github.grants import Grants
-from bot.core.model.ids import Sha
+from bot.core.model.ids import RepoId, Sha
 from bot.core.model.people import NOBODY, Account
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
@@ -45,8 +45,25 @@ def optional_time(text: str | None) -> datetime | None:
     return time(text) if text else None
 
 
+def repo_now(repo: Repo, data: Json) -> Repo:
+    """Read a repository as it is now."""
+    return replace(
+        repo,
+        id=RepoId(int(data["id"])),
+        owner=data["owner"]["login"],
+        name=data["name"],
+        default_branch=data["default_branch"],
+        public=data["private"] is False,
+    )
+
+
 def pull(repo: Repo, data: Json) -> Pull:
-    """Read a pull request; one of a list lacks ``changed_files``."""
+    """Read a pull request; one of a list lacks ``changed_files``.
+
+    Raise ``ValueError`` if it is of another repository: its name may be that one's now.
+    """
+    if int(data["base"]["repo"]["id"]) != repo.id:
+        raise ValueError(f"{repo.full_name} is another repository now")
     head_repo = data["head"].get("repo")  # null if the fork was deleted
     return Pull(
         repo_id=repo.id,

@@ -1,6 +1,7 @@
 """Calls on permissions and teams."""
 
 from dataclasses import replace
+from functools import partial
 
 from bot.adapters.github import decode
 from bot.adapters.github.api import Api, get
@@ -117,6 +118,24 @@ class PeopleCalls(Api):
                 return InstallationState.GONE
             raise
         return InstallationState.SUSPENDED if suspended_at else InstallationState.ACTIVE
+
+    async def repo_now(self, repo: Repo) -> Repo | None:
+        """Return a repository under the name that it has now; None: another one has its name.
+
+        Raise ``Permanent`` if the app sees neither the name nor the repository. GitHub leads from
+        an old name to the new one, until another repository gets the old one.
+        """
+        read = partial(decode.repo_now, repo)
+        call = get(repo, "repo", "/repos/{owner}/{repo}")
+        named = await self._maybe(repo, call, read)
+        if named and named.id == repo.id:
+            return named
+        listing = Call("installed", "GET", "/installation/repositories?per_page=100", repeat=True)
+        listed = await self._list(repo, listing, "repositories", read)
+        found = next((one for one in listed if one.id == repo.id), None)
+        if found is None and named is None:
+            raise Permanent(f"GitHub shows no {repo.full_name}", status=NOT_FOUND)
+        return found
 
     async def installation_of(self, repo: Repo) -> int | None:
         """Return the installation that has a repository now; None if there is none."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -15,7 +15,7 @@ from bot.core.planning.audit import audited
 from bot.core.planning.plan import Plan
 from bot.ports.errors import DatabaseTrouble, Held, Permanent, Transient
 from bot.services.events.check_run import CheckRuns
-from bot.services.events.installation import plan_installation, was_removed
+from bot.services.events.installation import named_now, plan_installation, was_removed
 from bot.services.events.issue_comment import IssueComments
 from bot.services.events.merge_group import MergeGroups
 from bot.services.events.pull_request import PullRequests
@@ -152,11 +152,12 @@ class Inbox(Service):
         event = parse(delivery.event, json.loads(delivery.body or b"{}"), None)
         if isinstance(event, e.Ignored | e.Malformed):
             return Plan()  # stored by an older version that read more events
-        if not isinstance(event, e.InstallationEvent) and await was_removed(
-            self._store, event.repo
-        ):
+        if isinstance(event, e.InstallationEvent):
+            return await self._dispatch(event)
+        if await was_removed(self._store, event.repo):
             return Plan()
-        return await self._dispatch(event)
+        repo = await named_now(self._github, self._store, event.repo)
+        return await self._dispatch(replace(event, repo=repo))
 
     async def _dispatch(self, event: e.Event) -> Plan:
         handlers = self._handlers

@@ -9,6 +9,7 @@ from bot.core.github.events import InstallationEvent, InstallationState, Reposit
 from bot.core.model.ids import RepoId
 from bot.core.model.repos import Repo
 from bot.core.planning.plan import Plan
+from bot.ports.errors import Permanent
 from bot.ports.github import GitHub
 from bot.store import Store
 
@@ -52,6 +53,24 @@ async def _as_it_is(github: GitHub, store: Store, event: InstallationEvent) -> I
             now.setdefault(found, []).append(repo_id)
     gone, back = now[None], now[event.installation_id]
     return replace(event, gone=tuple(gone), back=tuple(back))
+
+
+async def named_now(github: GitHub, store: Store, repo: Repo) -> Repo:
+    """Return the repository of a payload under the name that it has now.
+
+    A payload that comes late has the name of then, which may be another repository's by now. So
+    GitHub is asked where a name is not the one that we know.
+    """
+    known = await store.repos.get(repo.id)
+    if known is None or known.full_name == repo.full_name:
+        return repo
+    try:
+        now = await github.repo_now(repo)
+    except Permanent as error:
+        if not error.is_gone:
+            raise
+        now = None
+    return now or replace(known, installation_id=repo.installation_id)
 
 
 async def was_removed(store: Store, repo: Repo) -> bool:

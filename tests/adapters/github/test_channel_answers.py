@@ -34,6 +34,8 @@ CREATE = CheckWrite("Ascend / a", Sha("a" * 40), "x1", "queued", "queued", "it w
 PROGRESS = CheckWrite("Ascend / a", Sha("a" * 40), "x1", "in_progress", "step 2", "it runs")
 DONE = CheckWrite("Ascend / a", Sha("a" * 40), "x1", "completed", "ok", "it ran", "success")
 
+OF_8 = pull_json(base={"ref": "main", "repo": {"id": 8}})
+
 
 # Redirects
 
@@ -192,12 +194,20 @@ async def test_a_server_below_a_path_is_called_below_it(
         assert (await client.pull(REPO, 5)).number == 5
 
 
+async def test_a_pull_request_of_another_repository_with_the_name_is_not_believed(
+    client: GitHubClient, github: Scripted
+) -> None:
+    github.on("GET", PULL, Reply(body=OF_8))
+    with pytest.raises(Transient, match="is another repository now"):
+        await client.pull(REPO, 5)
+
+
 async def test_one_installations_limit_is_not_anothers(
     client: GitHubClient, github: Scripted
 ) -> None:
     other = dataclasses.replace(REPO, id=RepoId(8), owner="umbrella", installation_id=43)
     github.on("POST", "/app/installations/43/access_tokens", github.token)
-    github.on("GET", "/repos/umbrella/verl/pulls/5", Reply(body=pull_json()))
+    github.on("GET", "/repos/umbrella/verl/pulls/5", Reply(body=OF_8))
     github.on("GET", PULL, Reply(429))
     with pytest.raises(Transient):
         await client.pull(REPO, 5)
