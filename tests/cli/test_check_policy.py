@@ -1,9 +1,11 @@
+import subprocess
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli.check_policy import command
+from bot.cli.repository import read_tree
 
 
 def check(path: Path, text: str) -> Result:
@@ -42,3 +44,65 @@ def test_warnings_are_told_and_pass(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [[], ["no/such/file"]])
 def test_wrong_use_ends_with_two(arguments: list[str]) -> None:
     assert CliRunner().invoke(command, arguments).exit_code == 2
+
+
+POLICY = """\
+version: 1
+branches: [main, dev]
+runners: {a: {}}
+suites:
+  s:
+    workflow: s.yml
+    runners: [a]
+    paths: [worksers/*, worker]
+"""
+
+
+def git(folder: Path, *arguments: str) -> None:
+    words = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b.c", *arguments]
+    subprocess.run(words, check=True, capture_output=True)
+
+
+def checkout(folder: Path) -> Path:
+    for name in (".github/workflows/s.yml", "workers/a.py", "worker/b.py", "ignored/worksers/x"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("")
+    return folder
+
+
+def test_names_that_a_checkout_does_not_have_are_warnings(tmp_path: Path) -> None:
+    folder = checkout(tmp_path / "repo")
+    path = tmp_path / "p.yml"
+    path.write_text(POLICY)
+    result = CliRunner().invoke(command, ["--repo", str(folder), str(path)])
+    assert result.exit_code == 0
+    typo = "`worksers/*` matches no file; did you mean `workers/*`?"
+    bare = "`worker` matches no file; did you mean `worker/**`?"
+    assert result.stderr.splitlines() == [
+        f"{path}:8: suites.s.paths[0]: warning: {typo}",
+        f"{path}:8: suites.s.paths[1]: warning: {bare}",
+    ]
+    assert result.stdout.endswith(" 2 warnings\n")
+
+
+def test_git_says_which_files_and_branches_there_are(tmp_path: Path) -> None:
+    folder = checkout(tmp_path / "repo")
+    (folder / ".gitignore").write_text("ignored/\n")
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "workers", ".github")
+    git(folder, "commit", "-qm", "first")
+    (folder / "workers" / "a.py").unlink()
+    git(folder, "update-ref", "refs/remotes/origin/v1", "HEAD")
+    tree = read_tree(folder)
+    assert tree.files.all == {".gitignore", ".github/workflows/s.yml", "worker/b.py"}
+    assert tree.branches is not None
+    assert tree.branches.all == {"main", "v1"}
+    git(tmp_path, "clone", "-q", "--depth", "1", folder.as_uri(), "shallow")
+    assert read_tree(tmp_path / "shallow").branches is None
+
+
+def test_a_broken_repository_is_told(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    result = CliRunner().invoke(command, ["--repo", str(tmp_path), "-"], input=POLICY)
+    assert result.exit_code == 1
+    assert "git ls-files: fatal: not a git repository" in result.stderr

@@ -11,6 +11,7 @@ from bot.core.policy import checks
 from bot.core.policy.document import Document, Path, Problem, read
 from bot.core.policy.errors import MAX_PROBLEMS, problems_of, shown
 from bot.core.policy.models import Policy
+from bot.core.policy.tree import RepoTree, tree_problems
 from bot.core.policy.values import Budget
 
 # The path of an error that concerns the whole file.
@@ -57,8 +58,11 @@ def load_policy(source: str | bytes) -> Policy | PolicyErrors:
     return check_policy(source).result
 
 
-def check_policy(source: str | bytes) -> Checked:
-    """Return the policy in ``source`` or all its errors, and the warnings."""
+def check_policy(source: str | bytes, tree: RepoTree | None = None) -> Checked:
+    """Return the policy in ``source`` or all its errors, and the warnings.
+
+    With ``tree`` the warnings include what the policy names and its repository does not have.
+    """
     document = read(source)
     problems = document.problems[:MAX_PROBLEMS]
     policy = None
@@ -73,7 +77,8 @@ def check_policy(source: str | bytes) -> Checked:
         if len(problems) >= MAX_PROBLEMS:
             problems.append(Problem((), Message("policy_many"), document.count))
         return Checked(PolicyErrors(_in_order(problems, document)))
-    return Checked(policy, _in_order(checks.warnings(policy), document))
+    missing = tree_problems(policy, tree) if tree is not None else ()
+    return Checked(policy, _in_order((*checks.warnings(policy), *missing), document))
 
 
 def _in_order(problems: Iterable[Problem], document: Document) -> tuple[PolicyError, ...]:

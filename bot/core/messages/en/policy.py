@@ -195,6 +195,11 @@ POLICY = {
     "policy_native_heavy": "GitHub starts a native suite, heavy or not",
     "policy_path_root": "`{pattern}` can match no file: paths begin at the root, without `/`, "
     "and name files",
+    "tree_no_workflow": "there is no file `{path}`{near}",
+    "tree_no_script": "there is no script `{path}`{near}",
+    "tree_matches_nothing": "`{pattern}` matches no file{near}",
+    "tree_excludes_nothing": "`{pattern}` excludes no file{near}",
+    "tree_no_branch": "`{text}` matches none of the {count:,} branches that this clone knows{near}",
     "policy_needs": "{n} node × {npus} NPUs are {total} | {n:,} nodes × {npus} NPUs are {total}",
     "value_new": "{count}, {fresh} of them new",
 }
