@@ -17,7 +17,7 @@ SUBMIT_JOB, RUN_JOB = "ascend_multinode.yml", "ascend_nightly.yml"
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    return repository_in(tmp_path)
+    return repository_in(tmp_path, "en")
 
 
 def policy_of(repository: Path) -> Policy:

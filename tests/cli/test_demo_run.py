@@ -15,7 +15,7 @@ import structlog
 from bot.cli.demo.expected import ExpectedReply, gate
 from bot.cli.demo.log import logging_into
 from bot.cli.demo.play import Play, Scene
-from bot.cli.demo.run import DIFFERS, Options, run
+from bot.cli.demo.run import DIFFERS, FINE, Options, run
 from bot.cli.demo.scenes import nothing
 from bot.telemetry import get_log
 
@@ -104,6 +104,12 @@ async def test_what_differs_is_said_with_the_log_and_ends_with_one(
     assert "No Ascend suite needed" in {one["title"] for one in json.loads(out)["check_runs"]}
     assert list(temporary.iterdir()) == []
     assert os.environ == before
+
+
+async def test_in_chinese_the_bot_writes_chinese(capsys: pytest.CaptureFixture[str]) -> None:
+    scenes = (Scene("nothing", "documentation alone", nothing),)
+    assert await run(Options(once=True, as_json=True, scenes=scenes, language="zh")) == FINE
+    assert json.loads(capsys.readouterr().out)["check_runs"][0]["title"] == "无需运行昇腾套件"
 
 
 async def test_a_scene_that_breaks_leaves_no_file(temporary: Path) -> None:

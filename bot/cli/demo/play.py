@@ -8,6 +8,7 @@ from typing import Any
 
 from bot import resources
 from bot.cli.demo.expected import Expectation, ExpectedCheck, differences
+from bot.core.messages import Messages
 from bot.sim import CannotError, NewPull, SimGitHub
 from bot.sim.model import CheckRun, Pull, Run
 from bot.submitter.jobs import Backend
@@ -30,10 +31,14 @@ def files_of(change: str) -> dict[str, str]:
 
 @dataclass(slots=True)
 class Play:
-    """One scene's stage and its course; `changed` is called after each step."""
+    """One scene's stage and its course; `changed` is called after each step.
+
+    `messages` says what the bot writes, in the language of its policy.
+    """
 
     github: SimGitHub
     submitter: Backend[Any]
+    messages: Messages
     limit_s: float = SCENE_S
     changed: Callable[[], None] = lambda: None
     started_at: float = field(default_factory=time.monotonic)

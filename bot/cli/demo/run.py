@@ -14,6 +14,7 @@ from bot.cli.demo.play import LOOK_S, DemoError, Play, Scene
 from bot.cli.demo.scenes import SCENES
 from bot.cli.demo.show import Course, Show
 from bot.cli.demo.stage import Stage, folder, stage
+from bot.core.messages import Messages
 from bot.sim import SimGitHub
 from bot.sim.model import Run
 from bot.sim.payloads import fields
@@ -29,6 +30,7 @@ class Options:
     once: bool
     as_json: bool
     scenes: tuple[Scene, ...] = SCENES
+    language: str = "en"
 
 
 async def run(options: Options) -> int:
@@ -63,9 +65,11 @@ async def _staged(options: Options, show: Show) -> int:
     began = time.monotonic()
     with folder() as top:
         show.say(f"starting the simulated GitHub, the submitter and the bot in {top}")
-        async with stage(top) as up:
+        async with stage(top, options.language) as up:
+            messages = Messages(options.language)
             courses = [
-                (scene, Play(up.github, up.submitter, scene.limit_s)) for scene in options.scenes
+                (scene, Play(up.github, up.submitter, messages, scene.limit_s))
+                for scene in options.scenes
             ]
             try:
                 await _played(up, courses, show)

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from bot.cli.demo.expected import ExpectedComment, ExpectedReply, gate, suite
+from bot.cli.demo.expected import ExpectedCheck, ExpectedComment, ExpectedReply, gate, suite
 from bot.cli.demo.play import Play, Scene
+from bot.core.messages.words import capital
 from bot.sim.model import Pull
 
 PPO = "two-node-ppo"
@@ -16,9 +17,9 @@ async def passes(play: Play) -> None:
     """Let a maintainer's change run on two nodes, and its unit tests on one."""
     sha = play.open("mia", "Warm up in two steps", "passes").head_sha
     await play.expect(
-        suite(PPO, sha, "success", "Passed"),
-        suite("npu-unit", sha, "success", "Passed"),
-        gate(sha, "success", "2 suites passed"),
+        suite(PPO, sha, "success", play.messages("success")),
+        suite("npu-unit", sha, "success", play.messages("success")),
+        gate(sha, "success", play.messages("gate_passed", suites=_suites(play, 2))),
     )
 
 
@@ -26,13 +27,14 @@ async def fails(play: Play) -> None:
     """Let a change break in a file of its own; run again, it breaks there again."""
     pull = play.open("wim", "Drop long responses", "fails")
     sha = pull.head_sha
-    broken = suite(PPO, sha, "failure", "ValueError in trainer/rollout.py:12")
+    broken = suite(PPO, sha, "failure", "trainer/rollout.py:12")
     await play.expect(broken)
     first = play.rerun(broken, by="wim")
-    row = f"| `{PPO}` | failed (attempt 2) | all 8 responses of step 4"
+    state = play.messages("row_attempt", state=play.messages("row_failure"), attempt=2)
+    row = f"| `{PPO}` | {state} | all 8 responses of step 4"
     await play.expect(
         replace(broken, after=first.id),
-        gate(sha, "failure", f"{PPO} failed"),
+        gate(sha, "failure", play.messages("gate_failed_one", suite=PPO)),
         ExpectedComment(pull.number, (row, "/ascend-e2e rerun --sha")),
     )
 
@@ -48,29 +50,35 @@ async def asked(play: Play) -> None:
     sha = pull.head_sha
     words = f"/ascend-e2e {NIGHTLY}"
     comment_id = play.comment(pull, "mia", words)
+    head = play.messages("reply_for", command=f"`{words}`", sha=f"`{sha[:7]}`")
+    row = f"| `{NIGHTLY}` | {play.messages('row_success')}"
+    link = f"[{play.messages('link_check')}]"
     await play.expect(
-        suite(NIGHTLY, sha, "success", "Passed"),
-        ExpectedReply(
-            comment_id, (f"`{words}` on `{sha[:7]}`", f"| `{NIGHTLY}` | passed", "[check run]")
-        ),
-        gate(sha, "success", "No Ascend suite needed"),
+        suite(NIGHTLY, sha, "success", play.messages("success")),
+        ExpectedReply(comment_id, (head, row, link)),
+        gate(sha, "success", play.messages("gate_none")),
     )
 
 
 async def _documentation(play: Play) -> Pull:
     pull = play.open("wim", "Say it better", "nothing")
-    await play.expect(gate(pull.head_sha, "success", "No Ascend suite needed"))
+    await play.expect(gate(pull.head_sha, "success", play.messages("gate_none")))
     return pull
+
+
+def _suites(play: Play, many: int) -> str:
+    return play.messages("count_suite", n=many)
 
 
 async def stranger(play: Play) -> None:
     """Let somebody without permission ask from a fork: nothing starts before the approval."""
     sha = play.open("sam", "Double the rate", "stranger", fork=True).head_sha
-    waits = gate(sha, "action_required", "Waiting for a maintainer: 1 suite")
+    title = play.messages("gate_approval", suites=_suites(play, 1), sha=sha[:7])
+    waits = gate(sha, "action_required", title)
     await play.expect(waits)
     play.nothing_started(sha)
     play.press(waits, "approve", by="mia")
-    await play.expect(suite(PPO, sha, "success", "Passed"), gate(sha, "success", f"{PPO} passed"))
+    await play.expect(*_passed(play, PPO, sha))
 
 
 async def supersedes(play: Play) -> None:
@@ -79,11 +87,11 @@ async def supersedes(play: Play) -> None:
     old = pull.head_sha
     await play.until_rayjob_runs(old)
     sha = play.push(pull, "superseding")
+    title = capital(play.messages("superseded_by", sha=sha[:7]))
     await play.expect(
-        suite(PPO, old, "cancelled", f"Superseded by {sha[:7]}"),
-        gate(old, "cancelled", f"Superseded by {sha[:7]}"),
-        suite(PPO, sha, "success", "Passed"),
-        gate(sha, "success", f"{PPO} passed"),
+        suite(PPO, old, "cancelled", title),
+        gate(old, "cancelled", title),
+        *_passed(play, PPO, sha),
     )
 
 
@@ -92,9 +100,13 @@ async def outlives(play: Play) -> None:
     sha = play.open("mia", "Evaluate less", "outlives").head_sha
     await play.until("the Actions job to end", lambda: _job_ended(play, sha))
     await play.until_rayjob_runs(sha)  # still, or this scene proves nothing
-    await play.expect(
-        suite(EVALUATION, sha, "success", "Passed"), gate(sha, "success", f"{EVALUATION} passed")
-    )
+    await play.expect(*_passed(play, EVALUATION, sha))
+
+
+def _passed(play: Play, name: str, sha: str) -> tuple[ExpectedCheck, ExpectedCheck]:
+    """Return what is expected of a commit whose only suite passes."""
+    title = play.messages("gate_passed_one", suite=name)
+    return suite(name, sha, "success", play.messages("success")), gate(sha, "success", title)
 
 
 def _job_ended(play: Play, sha: str) -> bool:

@@ -57,13 +57,14 @@ def folder() -> Iterator[Path]:
         shutil.rmtree(made)
 
 
-def repository_in(top: Path) -> Path:
+def repository_in(top: Path, language: str) -> Path:
     """Put the demo's repository into the folder, with the workflows that `init` installs."""
     made = top / "repository"
     with resources.path_of("demo/repository") as source:
         shutil.copytree(source, made, ignore=shutil.ignore_patterns("__pycache__"))
     policy = made / POLICY
-    policy.write_text(policy.read_text().replace("/tmp/", f"{temporary_of(top)}/"))  # noqa: S108
+    rules = policy.read_text().replace("/tmp/", f"{temporary_of(top)}/")  # noqa: S108
+    policy.write_text(f"{rules}report: {{language: {language}}}\n")
     for file in wanted():
         target = made / file.path
         if not target.exists():
@@ -92,14 +93,14 @@ def environment(top: Path) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def stage(top: Path) -> AsyncIterator[Stage]:
+async def stage(top: Path, language: str = "en") -> AsyncIterator[Stage]:
     """Start everything, connect it, stop it in the end. No process outlives it."""
     async with AsyncExitStack() as stack:
         stack.enter_context(environment(top))
         log = stack.enter_context(logging_into(top / "demo.log"))
         stack.push_async_callback(kill_strays, top)
         github = await stack.enter_async_context(SimGitHub(options=SimOptions(folder=top)))
-        _fill(github, repository_in(top))
+        _fill(github, repository_in(top, language))
         (top / "staging").mkdir()
         submitter = LocalBackend(top / "submitter", workdir=top / "staging")
         token = secrets.token_urlsafe()
