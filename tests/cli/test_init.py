@@ -140,6 +140,36 @@ def test_force_replaces_what_differs(tmp_path: Path, options: list[str]) -> None
     assert file.read_bytes() == (ROOT / "config/templates/workflows" / file.name).read_bytes()
 
 
+OWN = "python3 -m train +a.vanilla=False 'b.steps=[1]' --resume\nexport KEY=1\n: ${NNODES:-1}\n"
+LACKS = "its replacement lacks `KEY=1`, `+a.vanilla=False`, `--resume`"
+
+
+@pytest.mark.parametrize(
+    ("options", "answers", "asked", "kept"),
+    [
+        ([], "", False, True),
+        (["--yes"], "", False, True),
+        (["--force", "--yes"], "", False, True),
+        (["--force"], "n\n", True, True),
+        (["--force"], "y\n", True, False),
+    ],
+)
+def test_a_script_that_would_lose_arguments_is_only_replaced_if_somebody_says_so(
+    tmp_path: Path, options: list[str], answers: str, asked: bool, kept: bool
+) -> None:
+    file = changed(tmp_path, TRAINING, OWN)
+    result = init(tmp_path, *options, answers=answers)
+    assert (file.read_text() == OWN) is kept
+    assert (LACKS in result.stdout) is kept
+    assert (f"Replace {TRAINING}? [y/N]: " in result.stderr) is asked
+    assert (f"{TRAINING} differs, and {LACKS}.\n" in result.stderr) is asked
+
+
+def test_a_script_that_would_lose_nothing_is_replaced_by_force(tmp_path: Path) -> None:
+    changed(tmp_path, TRAINING, "# a.b=c\nWORD=1\nword=1\n")
+    assert statuses(tmp_path, "--force")[TRAINING] == "replaced"
+
+
 def test_a_script_that_lost_its_mode_differs(tmp_path: Path) -> None:
     init(tmp_path, "--yes")
     (tmp_path / TRAINING).chmod(0o644)

@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 
 from bot.cli.init.checkout import Checkout
-from bot.cli.init.install import AS_WANTED, Ask, FileChange, Installed, Result, install
+from bot.cli.init.install import (
+    AS_WANTED,
+    Ask,
+    FileChange,
+    Installed,
+    Result,
+    install,
+    loss_text,
+)
 from bot.cli.init.templates import wanted, with_policy
 from bot.cli.init.workflows import policy_from_workflows
 from bot.core.workflows import Transfer
@@ -31,7 +39,11 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 @click.option(
     "--yes", is_flag=True, help="Ask nothing: create missing files, keep files that differ."
 )
-@click.option("--force", is_flag=True, help="Ask nothing: create and replace files.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Create and replace files; ask only before a script of the repository loses something.",
+)
 @click.option(
     "--from-workflows",
     is_flag=True,
@@ -46,6 +58,10 @@ def command(
 
     Without --yes or --force it shows each change as a diff and asks. Files that are already right
     stay unchanged, so a second run changes nothing. It follows no symbolic link below DIR.
+
+    Scripts outside of .github/ are the repository's own, and are kept. --force replaces them, too:
+    it compares the arguments, lists those that the new script lacks, and asks. With --yes as well,
+    a script that would lose something is kept.
 
     --from-workflows makes a suite from each workflow in .github/workflows/ that pull requests start
     and that has a job on Ascend NPUs. GitHub continues to start it, and the bot follows it. A job
@@ -68,7 +84,7 @@ def command(
     if as_json:
         click.echo(json.dumps(_as_json(done, carried), indent=2))
     else:
-        _print(done, carried)
+        _print(done, carried, force=force)
         click.echo(
             _NO_POLICY if carried is not None and carried.policy is None else _NEXT, err=True
         )
@@ -78,21 +94,38 @@ def command(
 
 def _answer(*, yes: bool, force: bool) -> Ask:
     """Return the function that decides on a change: by the options, or by asking."""
+
+    def forced(change: FileChange) -> bool:
+        lost = change.lost()
+        return not lost or (not yes and _ask_despite(change, lost))
+
     if force:
-        return lambda _change: True
+        return forced
     if yes:
         return lambda change: change.before is None
-    return _ask
+    return lambda change: not change.of_repository and _ask(change)
 
 
 def _ask(change: FileChange) -> bool:
     click.echo(change.diff(), err=True)
     verb = "Create" if change.before is None else "Replace"
+    return _confirm(f"{verb} {change.path}?", default=change.before is None)
+
+
+def _ask_despite(change: FileChange, lost: list[str]) -> bool:
+    """Ask whether a script may be replaced that would lose something."""
+    click.echo(f"{change.path} differs{loss_text(lost)}.", err=True)
+    return _confirm(f"Replace {change.path}?", default=False)
+
+
+def _confirm(question: str, *, default: bool) -> bool:
     try:
-        return click.confirm(f"{verb} {change.path}?", default=change.before is None, err=True)
+        return click.confirm(question, default=default, err=True)
     except click.Abort:
         click.echo(
-            "\nNobody answered: --yes creates missing files, --force also replaces files.", err=True
+            "\nNobody answered: --yes creates missing files, --force also replaces files, and both "
+            "together keep a script that would lose something.",
+            err=True,
         )
         raise
 
@@ -108,9 +141,9 @@ def _as_json(done: list[Installed], carried: Transfer | None) -> dict[str, objec
     return {"files": files, "workflows": workflows, "missed": missed}
 
 
-def _print(done: list[Installed], carried: Transfer | None) -> None:
+def _print(done: list[Installed], carried: Transfer | None, *, force: bool) -> None:
     for one in done:
-        hint = "; --force replaces it" if one.status is Result.KEPT else ""
+        hint = "; --force replaces it" if one.status is Result.KEPT and not force else ""
         _line(one.status.value, one.path, f"{one.reason}{hint}")
     if carried is None:
         return

@@ -6,7 +6,11 @@ from difflib import unified_diff
 from enum import StrEnum
 
 from bot.cli.init.checkout import MAX_READ_BYTES, Checkout, RefusedError
+from bot.cli.init.losses import MOST_SHOWN, losses
 from bot.cli.init.templates import Wanted
+
+# What lies elsewhere is the repository's own: its people write it, not `init`.
+_OURS = ".github/"
 
 
 class Result(StrEnum):
@@ -40,6 +44,19 @@ class FileChange:
     before: bytes | None
     after: bytes
     to_executable: bool
+
+    @property
+    def of_repository(self) -> bool:
+        """Return True if another text would take the place of the repository's own script."""
+        is_there = self.before is not None and self.before != self.after
+        return is_there and not self.path.startswith(_OURS)
+
+    def lost(self) -> list[str]:
+        """Return the arguments and variables that the repository's own script would lose."""
+        if not self.of_repository or len(self.before or b"") > MAX_READ_BYTES:
+            return []
+        texts = ((one or b"").decode("utf-8", "replace") for one in (self.before, self.after))
+        return [_plain(text) for text in losses(*texts)]
 
     def diff(self) -> str:
         """Return the change as a unified diff."""
@@ -83,8 +100,18 @@ def _change(checkout: Checkout, file: Wanted) -> FileChange | None:
 def _left(change: FileChange) -> Installed:
     if change.before is None:
         return Installed(change.path, Result.SKIPPED, "not created")
-    same = change.before == change.after
-    return Installed(change.path, Result.KEPT, "is not executable" if same else "differs")
+    if change.before == change.after:
+        return Installed(change.path, Result.KEPT, "is not executable")
+    return Installed(change.path, Result.KEPT, f"differs{loss_text(change.lost())}")
+
+
+def loss_text(lost: list[str]) -> str:
+    """Return what a script would lose as the end of a sentence, "" if it is nothing."""
+    if not lost:
+        return ""
+    shown = ", ".join(f"`{one}`" for one in lost[:MOST_SHOWN])
+    more = f" and {len(lost) - MOST_SHOWN} more" if len(lost) > MOST_SHOWN else ""
+    return f", and its replacement lacks {shown}{more}"
 
 
 def _lines(content: bytes) -> list[str]:
