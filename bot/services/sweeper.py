@@ -42,6 +42,8 @@ _PRUNE_AT_ONCE = 500
 _PLANNED_AT_ONCE = 4
 _NEXT_ONES = timedelta(seconds=2)
 _REFUSED_FOR = timedelta(minutes=10)
+_LOOK_SOON = timedelta(minutes=5)
+_TOLD_AT_ONCE = 10  # each is a write, of which others want some, too
 _ANNOUNCE_EVERY = timedelta(seconds=20)  # for the others, who share the pace of writes
 _SEEN_AFTER = timedelta(seconds=20)  # each replica looks every few seconds
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -233,16 +235,33 @@ class Sweeper(Service):
             return
         known = {pull.number: pull for pull in await self._store.pulls.open(repo.id)}
         listed = {pull.number: pull for pull in await self._github.open_pulls(repo)}
+        waiting = []
         for number, pull in listed.items():
-            if not _is_head(known.get(number), pull) and await self._may_look(repo, pull):
+            if _is_head(known.get(number), pull):
+                continue
+            if await self._may_look(repo, pull):
                 await self._apart(number, self._compare_head(repo, number, known.get(number)))
+            else:
+                waiting.append(pull)
+        await self._tell_waiting(repo, waiting)
         for number in sorted(known.keys() - listed.keys()):
             await self._apart(number, self._unlisted(repo, known[number]))
         self._wake.poke(Topic.RUNNER, Topic.REPORTER)
 
     async def _may_look(self, repo: Repo, pull: Pull) -> bool:
-        """Return False for one of too many heads of a person without rights: it waits an hour."""
+        """Return False for one of too many heads of a person without rights: it waits."""
         return not pull.from_fork or await self._strangers.may_act(repo, pull.author)
+
+    async def _tell_waiting(self, repo: Repo, waiting: list[Pull]) -> None:
+        """Look soon again at heads that wait, and let the gates of some say so at each look."""
+        if not waiting:
+            return
+        self._log.warning("heads of people without rights wait", waiting=len(waiting))
+        await self._store.polls.hurry(f"heads:{repo.id}", self._clock.now() + _LOOK_SOON)
+        told = 0
+        for pull in waiting:
+            if told < _TOLD_AT_ONCE:
+                told += await self._pulls.show_waiting(repo, pull)
 
     async def _apart(self, number: int, work: Awaitable[None]) -> bool:
         """Do what one pull request needs; False: GitHub refuses it, and others do not wait for it.

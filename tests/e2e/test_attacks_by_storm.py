@@ -12,7 +12,7 @@ from bot.store.audit import AuditQuery
 from tests.e2e.native_suites import natives
 from tests.e2e.native_suites import started as started_by_github
 from tests.e2e.people import say, stands, started, unharmed
-from tests.e2e.world import World
+from tests.e2e.world import GATE, World
 
 FEW, ALL = Allowance(4, 60), Allowance(6, 120)
 
@@ -118,6 +118,16 @@ async def test_heads_of_a_stranger_that_are_found_by_looking_wait_too(world: Wor
     asked = sum(call.route.endswith("/files") for call in world.github.calls)
     assert asked == FEW.at_once + 1
     assert started(world) == [good.head_sha]
+    theirs = [pull for pull in world.github.state.pulls_of(good.repo) if pull.is_fork]
+    gates = [world.github.check(GATE, pull.head_sha) for pull in theirs]
+    assert sum(one is None for one in gates) == 0, "each head has a gate that says what it is"
+    waiting = [one for one in gates if one and "has not been looked at" in (one.title or "")]
+    assert len(waiting) == 12 - FEW.at_once
+    for _ in range(3):
+        await world.clock.advance(301)
+        await world.sweep()
+    assert {world.gate(pull.head_sha).conclusion for pull in theirs} == {"action_required"}
+    await unharmed(world)
 
 
 async def test_another_base_is_not_forgotten_while_a_strangers_pushes_wait(world: World) -> None:

@@ -97,6 +97,14 @@ class PullRequests(Service):
             await self._unknown.show_waiting(repo, gate)
         return (planning.gate_of_former_head(pull.head_sha, pull),)
 
+    async def show_waiting(self, repo: Repo, pull: Pull) -> bool:
+        """Let the gate of a head say that it waits; False: it does already, or others have it."""
+        if await self._store.pulls.is_unknown(pull) or await self._is_beside_a_member(repo, pull):
+            return False
+        gate = GateDue(repo.id, pull.head_sha, pull.number)
+        await self._unknown.show_waiting(repo, gate)
+        return True
+
     async def _is_beside_a_member(self, repo: Repo, pull: Pull) -> bool:
         """Return True if a stranger's pull request would not count for the gate of its head.
 

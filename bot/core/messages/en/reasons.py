@@ -183,7 +183,8 @@ REASONS = {
     "gate_policy_renamed": "`{ref}` has no `{path}`: rename `{twin}` to it",
     "gate_unanswered": "GitHub did not say what this change needs: {error}",
     "gate_often": "#{number} came to this commit, or to another base branch. Whoever did so makes "
-    "many changes and has no rights here, so it waits; that takes minutes",
+    "many changes and has no rights here, so it waits; that takes minutes. A command of somebody "
+    "with triage permission does not wait",
     "github_refuses": "GitHub refuses: {error}",
     "run_app_removed": "the app was removed from this repository: a maintainer has to install it "
     "again",

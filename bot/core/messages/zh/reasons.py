@@ -175,7 +175,7 @@ REASONS = {
     "gate_policy_renamed": "`{ref}` 上没有 `{path}`：请把 `{twin}` 改为这个名字",
     "gate_unanswered": "尚未从 GitHub 得知本次改动需要运行什么：{error}",
     "gate_often": "#{number} 刚指向本提交或更换了目标分支；操作者没有本仓库权限且改动过于频繁，"
-    "需排队几分钟",
+    "需排队几分钟；有 triage 权限的用户发出的命令无需等待",
     "github_refuses": "GitHub 拒绝：{error}",
     "run_app_removed": "GitHub App 已从本仓库卸载，请维护者重新安装",
     "cancelled_by_person": "已取消（{by}）",
