@@ -75,6 +75,12 @@ async def test_a_trusted_pull_request_against_another_base_does_not_open_a_stran
     mine = decoy(world, "easy", "writer")
     await takes_over(world, mine, stranger)
     await waits(world, stranger)
+    assert f"To go on with #{mine.number} alone, push a new commit" in says(world, stranger)
+    world.github.people.push(mine, {"docs/c.md": "1"})
+    await stands(world)
+    assert gate(world, mine) == GREEN
+    await waits(world, stranger)
+    assert f"#{mine.number}" not in says(world, stranger)
 
 
 async def test_a_gate_does_not_stay_red_because_of_a_pull_request_that_is_gone(

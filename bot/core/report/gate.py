@@ -200,14 +200,27 @@ def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Sectio
     if not stand.at(SuiteState.APPROVAL) or stand.kind is GateReason.DRY_RUN:
         return ""
     command = writer.command("approve", sha=view.sha)
-    doubted = [item.data for item in view.selections if item.data.trusted is not None]
+    asked = [item.data for item in view.selections if item.data.trusted is not None]
+    doubted = [data for data in asked if not data.trusted] or asked
     reasons = {data.trust_reason for data in doubted} - {""}
     why = [
         writer.text("gate_trust", reason=capital(writer.prose(item))) for item in sorted(reasons)
     ]
     level = view.selections[0].data.approve
     todo = writer.text("gate_approval_why", needed=writer.text(f"level_{level}"), command=command)
-    return sentences(*why, todo, _uncounted(writer, view, stand))
+    return sentences(*why, todo, _held_up(writer, view), _uncounted(writer, view, stand))
+
+
+def _held_up(writer: MarkdownWriter, view: GateView) -> str:
+    """Say which trusted pull requests wait for another one of the commit, and the way out."""
+    trusted = {item.number: item.data.trusted for item in view.selections}
+    numbers = {
+        name: [f"#{number}" for number in sorted(trusted) if trusted[number] is level]
+        for name, level in (("held", True), ("others", False))
+    }
+    if not all(numbers.values()):
+        return ""
+    return writer.text("gate_held_up", **{name: listing(them) for name, them in numbers.items()})
 
 
 def _uncounted(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:

@@ -223,6 +223,11 @@ GATES: dict[str, GateView] = {
         ),
     ),
     "failed-no-outcome": s.gate(s.selection(s.chosen()), runs=(s.live(state=State.DONE),)),
+    "held-up": s.gate(
+        s.selection(s.UNIT),
+        replace(s.selection(s.chosen(), s.UNIT, trusted=False, trust_reason=AUTHOR), number=7014),
+        pulls=(s.PULL, replace(s.PULL, number=7014)),
+    ),
     "retried": s.gate(
         s.selection(s.chosen()),
         runs=(RED, replace(s.live(), attempt=2, id=RunId("01J6"))),

@@ -297,6 +297,9 @@ REPORTS = {
     "gate_optional": "Not required: {suites}.",
     "gate_shared": "This commit is the head of {pulls}.",
     "gate_overruled": "Not counted: {pulls} (the same commit, but nobody trusts it there).",
+    "gate_held_up": "{others} has the same commit as {held}, and needs this approval. A commit has "
+    "one check of this name, and a green one would let both be merged. To go on with {held} alone, "
+    "push a new commit to it (an empty one will do), or close {others}.",
     "gate_approved": "Approved by {by} at {at}.",
     # -- the comment of a pull request -------------------------------------------------------------
     "comment_head": "**{title}** at {sha}",
