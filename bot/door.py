@@ -31,8 +31,9 @@ REPORT_S = 60.0
 UNREAD_MS = 120_000  # a client that reads nothing for so long is gone
 PROBES = ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 15), (socket.TCP_KEEPCNT, 4))
 MOST_DESCRIPTORS = 65536
-M_MMAP_THRESHOLD = -3  # malloc.h
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 LARGE_BYTES = 1024 * 1024  # above what is read from a socket at once
+SPARE_BYTES = 4 * 1024 * 1024  # by itself 128 KiB: each read from a socket would ask for more
 READ_BYTES = 64 * 1024  # from a socket at once; asyncio's 256 KiB wait unread for each stranger
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -365,6 +366,7 @@ def _give_memory_back() -> None:
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
         library.mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
+        library.mallopt(M_TRIM_THRESHOLD, SPARE_BYTES)
 
 
 def room_for_connections() -> int:

@@ -17,8 +17,8 @@ class LogFile(Protocol):
     def read(self) -> AsyncGenerator[bytes, None]:
         """Yield all text stored so far; raises `Transient` where the file is damaged."""
 
-    async def append(self, text: bytes) -> None:
-        """Store text; when it raises or is cancelled nothing of it counts, `length` is as before.
+    async def append(self, *texts: bytes) -> None:
+        """Store texts; when it raises or is cancelled nothing of it counts, `length` is as before.
 
         A cancel is answered when the write is over.
         """

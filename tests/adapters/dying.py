@@ -17,3 +17,11 @@ def stand_still(file: str) -> None:
     """Say that the call has begun, and never return."""
     Path(file).touch()
     signal.pause()
+
+
+def shrink_shared_memory() -> None:
+    """Take away the memory that the service writes calls into, as hostile code would."""
+    for number in map(str, range(256)):
+        path = Path("/proc/self/fd", number)
+        if path.is_symlink() and "memfd:" in str(path.readlink()):
+            os.truncate(path, 0)

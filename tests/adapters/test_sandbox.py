@@ -1,6 +1,7 @@
 """Work in other processes: limits that hold, deaths that lose nothing, and turns that are fair."""
 
 import asyncio
+import operator
 import os
 import re
 from collections.abc import AsyncIterator
@@ -11,11 +12,12 @@ from uuid import UUID
 import pytest
 
 from bot.adapters.sandbox.pool import CallLimits, WorkerProcesses, open_sandbox
+from bot.adapters.sandbox.worker import SHARED_BYTES
 from bot.core.model.ids import short
 from bot.core.policy.loading import Checked, check_policy
 from bot.core.policy.models import Policy
 from bot.ports.sandbox import Done, Stopped, StoppedBy
-from tests.adapters.dying import die_once, stand_still
+from tests.adapters.dying import die_once, shrink_shared_memory, stand_still
 
 POLICY = b"version: 1\nrunners: {npu: {npus: 8}}\n"
 
@@ -49,6 +51,20 @@ async def test_limits_hold_and_the_next_call_is_served(tmp_path: Path) -> None:
         assert await value(sandbox, os.getpid) != first
         assert await sandbox.run("log", os.kill, 0, 9) == Stopped(StoppedBy.DIED)
         assert await value(sandbox, len, "abc") == 3
+
+
+async def test_bytes_beyond_the_shared_memory_come_whole() -> None:
+    text = os.urandom(SHARED_BYTES * 3 // 4)
+    async with one_process() as sandbox:
+        assert await value(sandbox, operator.eq, text, bytes(bytearray(text))) is True
+        assert await value(sandbox, operator.eq, text, text[:-1] + b"xx") is False
+
+
+async def test_a_worker_can_not_take_the_shared_memory_away() -> None:
+    async with one_process() as sandbox:
+        with pytest.raises(RuntimeError, match="not permitted"):
+            await sandbox.run("log", shrink_shared_memory)
+        assert await value(sandbox, len, bytes(10_000)) == 10_000
 
 
 async def test_c_code_that_never_ends_is_ended_with_its_process() -> None:

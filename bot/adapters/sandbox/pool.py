@@ -5,6 +5,8 @@ died is replaced with the next call; no state is lost, because each call brings 
 """
 
 import asyncio
+import fcntl
+import mmap
 import os
 import pickle
 import signal
@@ -17,7 +19,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, TypeVar, TypeVarTuple
 
-from bot.adapters.sandbox.worker import HEADER
+from bot.adapters.sandbox.worker import HEADER, SHARED_BYTES
 from bot.ports.sandbox import Done, Stopped, StoppedBy
 from bot.telemetry import get_log
 
@@ -26,6 +28,9 @@ Ts = TypeVarTuple("Ts")
 
 _TRIES = 2  # of a call whose process was killed from outside
 _MINUTE_S = 60.0  # what an owner used longer ago does not count
+_LARGE_BYTES = 4096  # smaller ones are as quick through the pipe
+# A process that a log took over must not make it smaller: writing into it would then end us.
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 # What makes values of ours again; each only calls a class that is itself looked up here.
 _PLAIN = frozenset(
     {("copyreg", "_reconstructor"), ("builtins", "object"), ("msgspec._utils", "rebuild")}
@@ -45,12 +50,52 @@ class CallLimits:
     """Of any time, for a process that is stopped or starved."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    """A process, and the memory in which it finds the large bytes of a call."""
+
+    process: Process
+    shared: mmap.mmap
+
+    async def answer(self, call: bytes) -> bytes:
+        """Make a call."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(HEADER.pack(len(call)) + call)
+        await self.process.stdin.drain()
+        (size,) = HEADER.unpack(await self.process.stdout.readexactly(HEADER.size))
+        return await self.process.stdout.readexactly(size)
+
+    async def end(self) -> None:
+        """Kill the process and wait for its end."""
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        await self.process.communicate()
+
+
+class _Calls(pickle.Pickler):
+    """Puts the large bytes of a call into shared memory: a pipe would copy them several times."""
+
+    def __init__(self, call: BytesIO, shared: mmap.mmap) -> None:
+        super().__init__(call, pickle.HIGHEST_PROTOCOL)
+        self._shared = shared
+        self._end = 0
+
+    def persistent_id(self, value: Any) -> tuple[int, int] | None:
+        """Return where the value is in the memory, None if it is not there."""
+        if type(value) is not bytes or not _LARGE_BYTES <= len(value) <= SHARED_BYTES - self._end:
+            return None
+        begin, self._end = self._end, self._end + len(value)
+        self._shared[begin : self._end] = value
+        return begin, self._end
+
+
 class WorkerProcesses:
     """The port's `Sandbox`; `open_sandbox` makes one."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._limits = limits
-        self._idle: list[Process] = []
+        self._idle: list[_Worker] = []
         self._free = limits.processes
         self._waiting: list[tuple[str, asyncio.Future[None]]] = []  # in the order of their coming
         self._working: Counter[str] = Counter()  # calls under way, by their owners
@@ -60,18 +105,17 @@ class WorkerProcesses:
 
     async def run(self, owner: str, work: Callable[[*Ts], T], *args: *Ts) -> Done[T] | Stopped:
         """Call a function in a process; see the port."""
-        call = pickle.dumps((work, args))
         async with self._turn(owner):
             for _ in range(_TRIES):
-                answer = await self._called(owner, call)
+                answer = await self._called(owner, (work, args))
                 if answer != Stopped(StoppedBy.DIED):
                     break
             return answer
 
     async def close(self) -> None:
         """End the processes; no call may be under way."""
-        for process in self._idle:
-            await _end(process)
+        for worker in self._idle:
+            await worker.end()
         self._idle.clear()
 
     @asynccontextmanager
@@ -116,21 +160,23 @@ class WorkerProcesses:
             self._minute = now
         return self._spent[owner]
 
-    async def _called(self, owner: str, call: bytes) -> Done[Any] | Stopped:
+    async def _called(self, owner: str, call: tuple[Any, ...]) -> Done[Any] | Stopped:
         """Make one call, and keep its process for the next one if it is well."""
-        process = self._idle.pop() if self._idle else await self._start()
+        worker = self._idle.pop() if self._idle else await self._start()
+        process, written = worker.process, BytesIO()
         try:
+            _Calls(written, worker.shared).dump(call)
             async with asyncio.timeout(self._limits.answer_s):
-                answer = await _answer(process, call)
+                answer = await worker.answer(written.getvalue())
         except TimeoutError:
             process.kill()
             return await self._over(owner, process)
         except (OSError, EOFError):
             return await self._over(owner, process)
         except BaseException:  # nobody waits for the answer any more: no other call may get it
-            await _end(process)
+            await worker.end()
             raise
-        self._idle.append(process)
+        self._idle.append(worker)
         kind, value, seconds = _Results(BytesIO(answer)).load()
         self._used(owner)
         self._spent[owner] += seconds
@@ -149,33 +195,23 @@ class WorkerProcesses:
         self._log.warning("a worker ended", owner=owner, why=why, code=process.returncode)
         return Stopped(why)
 
-    async def _start(self) -> Process:
-        limits = self._limits
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot.adapters.sandbox.worker"),
-            *(str(limits.cpu_s), str(limits.memory_bytes)),
-            stdin=PIPE,
-            stdout=PIPE,
-            env={"PYTHONPATH": os.pathsep.join(sys.path)},  # and none of the service's secrets
-            start_new_session=True,  # Ctrl-C is for the service, which ends the workers itself
-        )
-
-
-async def _answer(process: Process, call: bytes) -> bytes:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(HEADER.pack(len(call)))
-    process.stdin.write(call)
-    await process.stdin.drain()
-    (size,) = HEADER.unpack(await process.stdout.readexactly(HEADER.size))
-    return await process.stdout.readexactly(size)
-
-
-async def _end(process: Process) -> None:
-    """Kill a process and wait for its end."""
-    with suppress(ProcessLookupError):
-        process.kill()
-    await process.communicate()
+    async def _start(self) -> _Worker:
+        limits, shared = self._limits, os.memfd_create("calls", os.MFD_ALLOW_SEALING)
+        try:
+            os.ftruncate(shared, SHARED_BYTES)
+            fcntl.fcntl(shared, fcntl.F_ADD_SEALS, _SEALS)
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "bot.adapters.sandbox.worker"),
+                *(str(limits.cpu_s), str(limits.memory_bytes), str(shared)),
+                pass_fds=(shared,),
+                stdin=PIPE,
+                stdout=PIPE,
+                env={"PYTHONPATH": os.pathsep.join(sys.path)},  # and none of the service's secrets
+                start_new_session=True,  # Ctrl-C is for the service, which ends the workers itself
+            )
+            return _Worker(process, mmap.mmap(shared, SHARED_BYTES))
+        finally:
+            os.close(shared)
 
 
 class _Results(pickle.Unpickler):

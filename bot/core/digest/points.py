@@ -30,6 +30,15 @@ class StepPoints:
             del self.kept[1::2]
             self.every *= 2
 
+    @property
+    def ahead(self) -> int:
+        """Return how many steps come before the next one that is kept."""
+        return -self.seen % self.every
+
+    def skip(self, steps: int) -> None:
+        """Note steps that are not kept."""
+        self.seen += steps
+
     def up_to(self, last: StepPoint) -> tuple[StepPoint, ...]:
         """Return the points, of which the newest is the last step's."""
         before = tuple(point for point in self.kept if point.step < last.step)

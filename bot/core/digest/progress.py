@@ -99,9 +99,16 @@ class ProgressClock:
 
     def _plot(self, lines: bytes) -> None:
         """Take the points of steps that are not read otherwise."""
-        for line in lines.split(b"\n"):
-            if match := _STEP.search(line):
-                self.points.take(int(match[1]), line[match.end() : match.end() + _MAX_STEP_BYTES])
+        steps = lines.split(b"\n")[:-1]
+        at = 0
+        while (ahead := self.points.ahead) < len(steps) - at:
+            self.points.skip(ahead)
+            line = steps[at + ahead]
+            at += ahead + 1
+            match = _STEP.search(line)
+            assert match is not None  # the series holds nothing else
+            self.points.take(int(match[1]), line[match.end() : match.end() + _MAX_STEP_BYTES])
+        self.points.skip(len(steps) - at)
 
     def bar(self, no: int, raw: bytes) -> None:
         """Read a progress bar; a trainer's bar gives the number of steps and the speed."""

@@ -81,7 +81,7 @@ def pattern_of(form: ProgressForm) -> Any:
 def are_alike(form: ProgressForm, block: bytes) -> bool:
     """Return True if lines that the form's pattern found can be read by the last one alone."""
     lines = _LINES[form]
-    if any(word in block for word in lines.without):
+    if any(word in block for word in lines.without if b"/" not in word or b"/" in block):
         return False
     return max(map(len, block.split(b"\n"))) <= lines.most_bytes
 

@@ -5,7 +5,9 @@ from the socket's bytes. `seq` counts 1, 2, 3 … for each job if the submitter 
 RFC 3339 time as sent; `parse_time` reads it.
 """
 
-from typing import Annotated
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Annotated, TypeGuard
 
 import msgspec
 
@@ -53,6 +55,14 @@ class RawText(msgspec.Struct, frozen=True, gc=False):
 
     line: str
     seq: Seq = None
+
+
+line_in = attrgetter("line")
+
+
+def are_lines(events: Sequence["Event"]) -> TypeGuard[Sequence[LogLine]]:
+    """Return True if all are lines of the output, as most are."""
+    return {*map(type, events)} == {LogLine}
 
 
 Event = LogLine | StatusChange | Final | WatchProblem | RawText

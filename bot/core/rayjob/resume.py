@@ -34,7 +34,16 @@ from typing import assert_never
 from zlib import crc32
 
 from bot.core.model.rayjobs import ResumeState
-from bot.core.rayjob.events import Event, Final, LogLine, RawText, StatusChange, WatchProblem
+from bot.core.rayjob.events import (
+    Event,
+    Final,
+    LogLine,
+    RawText,
+    StatusChange,
+    WatchProblem,
+    are_lines,
+    line_in,
+)
 
 # Enough for a job's banner and first messages. 128 hashes make 1.4 kB of JSON.
 _REMEMBERED = 64
@@ -59,16 +68,6 @@ def _repeats(state: ResumeState, digest: int) -> bool:
     beyond_first = max(0, min(state.lines - len(state.first), len(state.last)))
     later = state.last[len(state.last) - beyond_first :]
     return state.first.count(digest) + later.count(digest) > 1
-
-
-def _remember(state: ResumeState, lines: list[str]) -> None:
-    """Count new lines, and keep the hashes of the first and the last lines."""
-    state.lines += len(lines)
-    room = _REMEMBERED - len(state.first)
-    if room:
-        state.first += [_hash(line) for line in lines[:room]]
-    recent = [_hash(line) for line in lines[-_REMEMBERED:]]
-    state.last = (state.last + recent)[-_REMEMBERED:]
 
 
 class _Comparison:
@@ -104,9 +103,11 @@ class Resume:
         """Go on from what `state` gave; None begins anew."""
         self._state = deepcopy(saved) if saved else ResumeState()
         self._comparison: _Comparison | None = None
+        self._recent: list[str] = []  # the last lines, as far as the state lacks their hashes
 
     def state(self) -> ResumeState:
         """Return a copy of the state; it covers exactly the events handed out."""
+        self._hash_recent()
         return deepcopy(self._state)
 
     @property
@@ -121,6 +122,7 @@ class Resume:
 
     def connected(self) -> None:
         """Begin a new watch."""
+        self._hash_recent()
         self._comparison = _Comparison() if self._state.lines else None
 
     def take(self, events: Sequence[Event]) -> list[Event]:
@@ -211,12 +213,32 @@ class Resume:
             new = list(events)
         else:
             new = [event for event in events if self._is_new(event)]
-        _remember(self._state, [event.line for event in new if type(event) is LogLine])
+        lines = new if are_lines(new) else [event for event in new if type(event) is LogLine]
+        self._remember(lines)
         return self._with_half(new) if self._state.half else new
+
+    def _remember(self, lines: Sequence[Event]) -> None:
+        """Count new lines, and keep the first and the last ones.
+
+        Most of the last ones are soon followed by others: their hashes are made when they count.
+        """
+        state = self._state
+        state.lines += len(lines)
+        room = _REMEMBERED - len(state.first)
+        if room:
+            state.first += map(_hash, map(line_in, lines[:room]))
+        self._recent = [*self._recent, *map(line_in, lines[-_REMEMBERED:])][-_REMEMBERED:]
+        if sum(map(len, self._recent)) > _MAX_HELD_BYTES:
+            self._hash_recent()
+
+    def _hash_recent(self) -> None:
+        recent = map(_hash, self._recent)
+        self._state.last = [*self._state.last, *recent][-_REMEMBERED:]
+        self._recent.clear()
 
     def _are_new_lines(self, events: Sequence[Event]) -> bool:
         """Return True if all are lines whose numbers go up from the last one, as most are."""
-        if {*map(type, events)} != {LogLine}:
+        if not are_lines(events):
             return False
         numbers = [event.seq or 0 for event in events]
         if not all(map(lt, (self._state.seq, *numbers), numbers)):

@@ -14,7 +14,16 @@ from typing import Any, TypeVar, assert_never
 from bot.core.digest.result import Digest, Progress
 from bot.core.model.rayjobs import RayJob, ResumeState
 from bot.core.model.runs import Run
-from bot.core.rayjob.events import Event, Final, LogLine, RawText, StatusChange, WatchProblem
+from bot.core.rayjob.events import (
+    Event,
+    Final,
+    LogLine,
+    RawText,
+    StatusChange,
+    WatchProblem,
+    are_lines,
+    line_in,
+)
 from bot.core.rayjob.resume import Resume
 from bot.core.secrets.redaction import STATE_BYTES, RedactingStream, Redactor
 from bot.ports.errors import Transient
@@ -110,9 +119,9 @@ class RayJobLog:
 
     def add(self, events: Sequence[Event]) -> None:
         """Take events that `resume` returned. It never waits, so a cancel can't come in between."""
-        lines = [event.line if type(event) is LogLine else line_of(event) for event in events]
-        if not lines:
+        if not events:
             return
+        lines = map(line_in if are_lines(events) else line_of, events)
         text = ("\n".join(lines) + "\n").encode("utf-8", "replace")
         self.lines += text.count(b"\n")
         self._waiting.append(text)
@@ -130,7 +139,7 @@ class RayJobLog:
             taken, size = len(self._waiting), self._waiting_bytes
             resume, lines = self.resume.state(), self.lines
             if taken:
-                await self._write(b"".join(self._waiting))
+                await self._write(self._waiting[:taken])
                 del self._waiting[:taken]
                 self._waiting_bytes -= size
             mark = Mark(None, 0, lines, self._digest.progress)
@@ -141,6 +150,8 @@ class RayJobLog:
 
     def _shown(self, state: ResumeState) -> ResumeState:
         """Return a resume state for the row: its half of a line is redacted as in its place."""
+        if not state.half:
+            return state
         half = self._redacting.half(state.half.encode("utf-8", "replace")).decode()
         return state.with_half(half)
 
@@ -164,23 +175,24 @@ class RayJobLog:
             await self._file.close()
             self._file = None
 
-    async def _write(self, text: bytes) -> None:
-        """Redact, store and feed a text; a file that can't be written is closed."""
-        redacted = await asyncio.to_thread(self._redacted, text)
+    async def _write(self, texts: Sequence[bytes]) -> None:
+        """Redact, store and feed texts; a file that can't be written is closed."""
+        redacted = await asyncio.to_thread(self._redacted, texts)
         if self._file is not None:
             await self._append(self._file, redacted)
-        self._digest.feed(redacted)
+        for text in redacted:
+            self._digest.feed(text)
 
-    async def _append(self, file: LogFile, text: bytes) -> None:
+    async def _append(self, file: LogFile, texts: Sequence[bytes]) -> None:
         try:
-            await file.append(text)
+            await file.append(*texts)
         except Transient as error:
             self.problem, self._kept = str(error), file.length
             self._file = None
             await file.close()
 
-    def _redacted(self, text: bytes) -> bytes:
-        return self._redacting.feed(text) + self._redacting.settle()
+    def _redacted(self, texts: Sequence[bytes]) -> list[bytes]:
+        return [*map(self._redacting.feed, texts), self._redacting.settle()]
 
 
 async def finish_despite_cancel(work: Coroutine[Any, Any, _T]) -> _T:

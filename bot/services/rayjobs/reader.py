@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import assert_never
 
 from bot.core.model.run_events import RayJobChanged, RayJobForeign, RayJobUnrecorded
-from bot.core.rayjob.events import Event, Final, LogLine, StatusChange
+from bot.core.rayjob.events import Event, Final, LogLine, StatusChange, are_lines
 from bot.core.rayjob.record import Gone, NotOffered, RayJobRecord
 from bot.core.rayjob.stream import StreamDecoder
 from bot.core.rayjob.words import FinalStatus, state_word
@@ -25,8 +25,9 @@ from bot.store.rayjobs import ClaimedRayJob
 
 BACK_OFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _MOST_WAIT_S = 300.0  # the longest wait, even if an ingress asks for more
-# Decoded at once before other streams have their turn: some milliseconds.
-_PIECE_BYTES = 256 * 1024
+# Decoded at once before other streams have their turn: a fraction of a millisecond. A larger piece
+# leaves the processor's caches before it is stored.
+_PIECE_BYTES = 64 * 1024
 # Watches in a row that brought nothing and ended soon, after which the end counts as unknown.
 _FRUITLESS = 3
 # A watch held open so long says that the submitter knows the job, though nothing came.
@@ -165,10 +166,10 @@ class RayJobReader:
             return
         self._job_log.add(events)
         self._row.changed = True
-        others = [event for event in events if type(event) is not LogLine]
+        others = [] if are_lines(events) else [e for e in events if type(e) is not LogLine]
         if len(others) < len(events):
             self._note_life()
-            self._row.set(last_line_at=self._clock.now())
+            self._row.heard_line()
         for event in others:
             if isinstance(event, StatusChange):
                 self._note_life()

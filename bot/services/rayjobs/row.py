@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from bot.core.model.run_events import RayJobContested, RayJobLogLost, RunEvent, Source, What
@@ -17,6 +17,7 @@ from bot.store.rayjobs import ClaimedRayJob, SaveRayJob
 from bot.telemetry import Log, Metrics
 
 _MAX_MESSAGE_CHARS = 1000  # a message goes into a check run's summary
+_SECOND = timedelta(seconds=1)
 _READ_CHARS = 4_000  # no cut divides a secret of which a part is shown
 
 
@@ -64,6 +65,12 @@ class RayJobRow:
         self.changed = True
         self._poke |= poke
         self.urgent |= poke
+
+    def heard_line(self) -> None:
+        """Note the time of the last line, to the second: a job may print 50,000 lines in one."""
+        now, last = self.clock.now(), self.job.last_line_at
+        if last is None or now - last >= _SECOND:
+            self.set(last_line_at=now)
 
     def note(self, what: What) -> None:
         """Add an event to the run's timeline, shown with the next progress."""

@@ -264,6 +264,16 @@ def test_half_a_line_shows_before_the_end_or_at_the_finish() -> None:
     assert reloaded(resume).finish() == [cut]
 
 
+def test_the_last_lines_are_remembered_whatever_their_size() -> None:
+    lines = [str(number) * 300_000 for number in range(1, 10)]
+    resume = Resume()
+    resume.connected()
+    for line in lines:
+        resume.take(logs(line))
+    assert resume.state() == after(logs(*lines)).state()
+    assert len(resume.state().last) == len(lines)
+
+
 def test_the_state_stays_small() -> None:
     resume = after([*logs(*LONG), *(RawText(str(n)) for n in range(1000))])
     assert watched(resume, [], half="x" * 1_000_000) == []

@@ -142,7 +142,8 @@ class PricedSandbox(ScriptedSandbox):
 
     async def run(self, owner: str, work: Callable[[*Ts], T], *args: *Ts) -> Done[T] | Stopped:
         await asyncio.sleep(0)
-        price = 40 if any(isinstance(arg, bytes) and b"dear" in arg for arg in args) else 1
+        dear = any(isinstance(arg, tuple) and b"dear" in b"".join(arg) for arg in args)
+        price = 40 if dear else 1
         self.minutes[self._clock.now()] += price
         self._ends = [price / 100]
         return await super().run(owner, work, *args)

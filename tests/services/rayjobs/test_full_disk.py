@@ -40,12 +40,12 @@ class FillingUp(StoredLog):
 
     room = 0
 
-    async def append(self, text: bytes) -> None:
+    async def append(self, *texts: bytes) -> None:
         if self.room == 0:
             self._file.close()
             self._file = FullFile("/dev/full", "r+")
         self.room -= 1
-        await super().append(text)
+        await super().append(*texts)
 
 
 class FullDisk(StoredLogs):
