@@ -120,16 +120,20 @@ async def test_a_comment_that_a_person_deleted_is_not_made_again_for_that_head(
     assert len(ours(world, pull)) == 1
 
 
-async def test_a_reply_that_quotes_the_marker_is_not_taken_for_the_comment(world: World) -> None:
+async def test_nothing_that_people_write_nor_a_reply_that_quotes_it_is_taken_for_the_comment(
+    world: World,
+) -> None:
     pull = world.open_pull()
     await world.settle()
-    world.github.people.comment(pull, "stranger", f"/ascend-e2e status `{COMMENT_MARKER}`")
+    for text in (f"All suites passed.\n\n{COMMENT_MARKER}", f"/ascend-e2e {COMMENT_MARKER}"):
+        world.github.people.comment(pull, "stranger", text)
     await world.settle()
-    replies = world.github.comments(pull)
+    before = world.github.comments(pull)
     await fail(world, pull)
     made = world.github.comments(pull)
-    assert made[: len(replies)] == replies
-    assert len(made) == len(replies) + 1
+    assert made[: len(before)] == before
+    assert len(made) == len(before) + 1
+    assert made[-1].endswith(COMMENT_MARKER)
 
 
 async def test_never_leaves_a_comment_as_it_is_and_always_comments_from_the_first_run(
