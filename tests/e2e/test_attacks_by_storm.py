@@ -27,6 +27,12 @@ async def allowing(world: World, of_one: Allowance = FEW, of_all: Allowance = AL
     await world.restart()
 
 
+def told(world: World, pull: Pull) -> int:
+    """Return how often somebody is told that they did too much."""
+    texts = world.github.comments(pull)
+    return sum("gave many commands here lately" in text for text in texts)
+
+
 async def storm(world: World, pull: Pull, *people: str) -> int:
     """Let people comment, one after the other; return the calls that it cost."""
     world.github.calls.clear()
@@ -43,10 +49,7 @@ async def test_comments_of_a_stranger_without_end_cost_nothing_and_are_told_once
     pull = world.github.people.open_pull("stranger", {"docs/a.md": "1"}, NewPull(fork=True))
     await stands(world)
     await storm(world, pull, *["stranger"] * 5)
-    told = [
-        text for text in world.github.comments(pull) if "gave many commands here lately" in text
-    ]
-    assert len(told) == 1
+    assert told(world, pull) == 1
     assert await storm(world, pull, *["stranger"] * 20) == 0
     assert "Nothing has run" in await say(world, pull, "writer", "/ascend-e2e status")
     audit = await world.bot.parts.store.audit.search(AuditQuery(who="stranger", limit=100))
@@ -66,7 +69,8 @@ async def test_comments_of_many_strangers_leave_calls_for_others_and_a_word_for_
     pull = world.open_pull("writer", "docs/a.md")
     await stands(world)
     await storm(world, pull, *crowd * 3)
-    assert await storm(world, pull, *crowd * 3) <= len(crowd)  # each is told once
+    assert await storm(world, pull, *crowd * 3) <= len(crowd)
+    assert told(world, pull) == len(crowd), "each once"
     world.github.grant("newcomer", "read")
     assert "Nothing has run" in await say(world, pull, "newcomer", "/ascend-e2e status")
     assert "Nothing has run" in await say(world, pull, "triager", "/ascend-e2e status")
