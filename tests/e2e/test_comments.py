@@ -56,9 +56,9 @@ async def test_a_new_head_edits_the_same_comment(
     await world.settle()
     await world.pass_time(61)
     assert only(world, pull) is comment
-    assert comment.body.startswith(f"**Passed so far: 0 of 1 suite** at `{sha[:7]}`")
+    assert comment.body.startswith(f"**0 of 1 suite passed so far** at `{sha[:7]}`")
     await fail(world, pull)
-    assert f"**Not green: 1 of 1 suite** at `{sha[:7]}`" in only(world, pull).body
+    assert f"**1 of 1 suite did not pass** at `{sha[:7]}`" in only(world, pull).body
 
 
 async def test_a_pull_request_that_is_green_or_selects_nothing_gets_no_comment(

@@ -138,9 +138,8 @@ async def test_a_dispatch_that_github_does_not_take_is_told_by_its_check_run(
         world.github.fault("500", "POST", "*/dispatches", times=2)
         pull = world.open_pull()
         await world.settle()
-        words = (
-            f"GitHub has not taken the dispatch since {world.clock.now():%H:%M}: 500 Server Error"
-        )
+        since = f"{world.clock.now():%H:%M}"
+        words = f"GitHub has failed to start the workflow since {since}: 500 Server Error"
         for _ in range(4):
             assert words in str(world.check("unit", pull.head_sha).title)
             assert list(failing(world)) == ["dispatch"]

@@ -329,7 +329,17 @@ def advice(writer: MarkdownWriter, end: Ending) -> str:
     own = _of_limit(writer, end) or _of_reason(writer, end) or _of_log(writer, end)
     if end.cause is None or (own and end.cause.failure_class == "timeout_hang"):
         return own  # which names the limit, as the hint of the log can't
-    return sentences(stop(writer.prose(end.cause.hint)), own)
+    hint = sentences(stop(writer.prose(end.cause.hint)), own)
+    return hint or ("" if end.run.retry else _without_hint(writer, end, end.cause))
+
+
+def _without_hint(writer: MarkdownWriter, end: Ending, cause: Digest) -> str:
+    """Return the next step where a cause is known that has no hint."""
+    if cause.infra:
+        return writer.text("advice_infra")
+    if cause.excerpt_lines:
+        return writer.text("advice_cause")
+    return writer.text("advice_unread", actions=writer.actions(end.run))
 
 
 def _of_limit(writer: MarkdownWriter, end: Ending) -> str:
@@ -377,4 +387,6 @@ def _of_log(writer: MarkdownWriter, end: Ending) -> str:
         return writer.text(key, actions=writer.actions(end.run))
     if end.silent:
         return writer.text("advice_silent", actions=writer.actions(end.run))
-    return writer.text("advice_stops") if digest.found is Found.NOTHING else ""
+    if digest.found is Found.NOTHING:
+        return writer.text("advice_stops")
+    return writer.text("advice_below_step" if end.shown.step else "advice_below_log")

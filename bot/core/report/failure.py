@@ -58,7 +58,6 @@ def _cause(writer: MarkdownWriter, view: SuiteView, end: Ending, title: str) -> 
         *map(stop, found),
         _unread(writer, end.shown.digest),
         writer.text("not_passed") if broken else "",
-        _where_below(writer, end),
     )
 
 
@@ -116,14 +115,6 @@ def _unread(writer: MarkdownWriter, digest: Digest | None) -> str:
     if digest is None or digest.unread is None:
         return ""
     return writer.text(f"unread_{digest.unread}", lines=writer.count("line", digest.lines))
-
-
-def _where_below(writer: MarkdownWriter, end: Ending) -> str:
-    """Say what the text below shows where no cause is known."""
-    digest = end.shown.digest
-    if end.outcome is not Outcome.FAILURE or end.cause or digest is None or not digest.tail:
-        return ""
-    return writer.text("below_step" if end.shown.step else "below_log")
 
 
 def failure_text(writer: MarkdownWriter, view: SuiteView, end: Ending) -> list[Section]:

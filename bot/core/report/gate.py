@@ -8,6 +8,7 @@ from bot.core.github.markdown import headline, table
 from bot.core.messages.words import capital, clock, listing, number, sentences, stop
 from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
+from bot.core.model.runs import State
 from bot.core.model.selections import Cost
 from bot.core.model.views import Button, CheckWrite, GateView
 from bot.core.policy.selection import POLICY_PATH
@@ -253,6 +254,9 @@ def _suites(
 
 def line_state(writer: MarkdownWriter, line: SuiteLine, now: datetime) -> str:
     """Return what a suite does now, or why it has no run."""
+    approved = line.stand is SuiteState.OPEN  # its run has not heard of that yet
+    if line.run and line.run.state is State.NEEDS_APPROVAL and approved:
+        return writer.text("row_dispatching")
     if line.run:
         return row_state(writer, line.run, now)
     if line.passed_at:

@@ -218,7 +218,8 @@ def row_parts(writer: MarkdownWriter, run: Run, now: datetime) -> tuple[str, str
     why = ""
     if run.state is State.DONE:
         span = writer.prose(between(run.started_at, run.ended_at))
-        why = "" if run.outcome is Outcome.SUCCESS else writer.prose(run.cause or reason(run))
+        told = NOTHING if reason(run).key == "run_failed" else reason(run)  # the state says it
+        why = "" if run.outcome is Outcome.SUCCESS else writer.prose(run.cause or told)
     if why.lower().startswith(state.lower()):
         state, why = lower(why), ""  # "cancelled by carol" says it once
     if run.attempt > 1:

@@ -29,6 +29,8 @@ from tests.core.report.suite_views import (
 from tests.core.report.suite_waits import WAITS
 from tests.core.report.test_golden_gates import GATES, HOURS
 
+RED = s.done(Outcome.FAILURE, RUN_FAILED)
+
 ACTIONS = {"en": "[Actions run](<https://", "zh": "[Actions 运行](<https://"}
 NEXT = {"en": "**Next**: ", "zh": "**下一步**："}
 NO_JOB = UNIT_STORY[::2]  # no runner took a job
@@ -320,3 +322,54 @@ def test_buttons_fit_in_bytes() -> None:
         for name in ("approve", "rerun_failed", "rerun"):
             assert len(say(f"button_{name}").encode()) <= 20
             assert len(say(f"button_{name}_why").encode()) <= 40
+
+
+def test_each_red_end_has_a_next_step() -> None:
+    for language in TABLES:
+        for name, view in ENDS.items():
+            made = check(view, language)
+            if made.conclusion in {"failure", "timed_out"} and not view.run.retry:
+                assert next_of(made, language), (name, made.summary)
+
+
+def test_a_green_run_without_a_rayjob_says_both() -> None:
+    made = check(ENDS["broken-no-rayjob"])
+    assert made.title == "The Actions run is green, but it announced no RayJob"
+    assert "If your change touched `ascend_multinode.yml`" in next_of(made, "en")
+
+
+def test_a_suite_that_is_not_started_names_conflicts_for_the_author_first() -> None:
+    said = next_of(check(ENDS["broken-not-started"]), "en")
+    assert said.startswith("**Next**: If the pull request has conflicts, resolve them. Else ask ")
+
+
+def test_a_replaced_run_leaves_nothing_to_do() -> None:
+    assert check(ENDS["superseded"]).summary.startswith("You need not do anything: ")
+    assert check(ENDS["superseded"], "zh").summary.startswith("无需操作：")
+
+
+def test_a_state_in_a_table_is_a_state() -> None:
+    for language, state in (
+        ("en", "not passed, not your change: "),
+        ("zh", "未通过，与本次改动无关："),
+    ):
+        assert f"| {state}" in gate(GATES["failed-broken"], language).summary
+    assert "| starting |" in gate(GATES["approved"]).summary
+
+
+def test_a_change_that_waits_for_its_turn_has_nothing_for_its_author_to_do() -> None:
+    for language, todo in (("en", "You need not do anything. "), ("zh", "无需操作；")):
+        assert todo in gate(GATES["unknown-often"], language).summary
+
+
+def test_the_comment_says_how_many_suites_did_not_pass() -> None:
+    for runs, language, head in (
+        ((RED,), "en", "**1 of 1 suite did not pass** at `9f8e7d6`"),
+        ((RED,), "zh", "**1/1 个套件未通过**，提交 `9f8e7d6`"),
+        ((s.live(),), "en", "**0 of 1 suite passed so far** at `9f8e7d6`"),
+        ((s.live(),), "zh", "**已通过 0/1 个套件**，提交 `9f8e7d6`"),
+    ):
+        view = s.gate(s.selection(s.chosen(), comment=Comment.ALWAYS), runs=runs)
+        (only,) = pull_comments(view, replace(s.CTX, language=language), s.NOW)
+        assert only.body.startswith(head)
+        assert "The Actions run failed" not in only.body

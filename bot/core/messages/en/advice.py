@@ -9,8 +9,8 @@ ADVICE = {
     "`timeout-minutes` of its job in {workflow}.",
     "advice_stall": "Look for what it waited for at the end of the log. The policy stops a run "
     "after {minutes} min without output (`stall_minutes`).",
-    "advice_submit": "Let {workflow} submit its RayJob with `ascend-ci submit`, which announces "
-    "it.",
+    "advice_submit": "If your change touched {workflow}, let it submit its RayJob with `ascend-ci "
+    "submit`, which announces it. Else ask a maintainer to look.",
     "advice_permission": "A maintainer grants the app the permission Actions: write.",
     "advice_workflow": "A maintainer corrects {workflow}, or this suite in {path}.",
     "advice_enable": "A maintainer enables {workflow} in the Actions tab.",
@@ -19,8 +19,8 @@ ADVICE = {
     "advice_install": "A maintainer installs the app again. Then push a new commit.",
     "advice_submit_again": "If attempt {attempt} fails too: does {workflow} call `ascend-ci "
     "submit`, which announces the RayJob?",
-    "advice_end": "Let `ascend-ci submit` in {workflow} wait for the RayJob: its last line "
-    "tells the end.",
+    "advice_end": "A maintainer lets `ascend-ci submit` in {workflow} wait for the RayJob: its "
+    "last line tells the end.",
     "advice_submitter": "Wait until CI's RayJob submitter answers again.",
     "advice_skipped": "If your change touched {workflow}, look at `if:` of its jobs. Else ask a "
     "maintainer to look.",
@@ -37,13 +37,18 @@ ADVICE = {
     "Else it is on the cluster: ask a maintainer.",
     "advice_silent": "Open the {actions} and see which command failed. If it shows no more there, "
     "let the step print what it does (`set -x`).",
-    "advice_stops": "If it stops at this line again, look at what comes after it.",
+    "advice_stops": "Look at the end of the log, below. If it stops there again, look at what "
+    "comes after it.",
+    "advice_below_step": "Look at the end of the step, below.",
+    "advice_below_log": "Look at the end of the log, below.",
+    "advice_cause": "Look at the lines below, mend the cause, and push.",
+    "advice_infra": "If a re-run fails in the same way, tell a maintainer.",
     "advice_ended_with": "Open the {actions}: it may show how the run ended.",
     "advice_no_runner": "A maintainer has to bring a runner with this label online.",
     "advice_github": "Look at GitHub's status page.",
     "advice_label": "Ask a maintainer whether a runner with this label is online.",
-    "advice_not_started": "Compare the filters of {workflow} with the suite's `paths`, and look "
-    "for conflicts with the base.",
+    "advice_not_started": "If the pull request has conflicts, resolve them. Else ask a maintainer "
+    "to compare the filters of {workflow} with the suite's `paths`.",
     "advice_push": "Push a new commit: GitHub starts {workflow} for it.",
     # -- while a suite waits -------------------------------------------------------------------
     "wait_submitter": "You need not do anything: it goes on by itself when the submitter answers "

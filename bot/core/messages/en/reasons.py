@@ -22,7 +22,7 @@ REASONS = {
     "rayjob_runs_on": "the RayJob runs on after its workflow has ended",
     "rayjob_in_log": "looking for the RayJob in the Actions log",
     "rayjob_search": "looking for the RayJob",
-    "rayjob_none": "No RayJob was announced",
+    "rayjob_none": "The Actions run is green, but it announced no RayJob",
     "rayjob_ended": "RayJob {status}{source}",
     "rayjob_ended_detail": "RayJob {status}{source}, {detail}",
     "rayjob_end_unknown": "the RayJob's end is not known ({why})",
@@ -30,7 +30,7 @@ REASONS = {
     "submitter_silent": "CI's RayJob submitter has not answered since {since:%H:%M}",
     "waits_push": "waiting a moment for further pushes",
     "waits_dispatched": "looking for the dispatched run",
-    "run_not_taken": "GitHub took no dispatch for 10 min ({tries} tries)",
+    "run_not_taken": "GitHub did not start the workflow for 10 min ({tries} tries)",
     "run_hidden": "no run of `{workflow}` showed our id for 10 min: its `run-name` must contain "
     "`${{{{ inputs.ascend_ci }}}}`",
     "run_hidden_rerun": "GitHub took the re-run, and showed no new attempt for 10 min",
@@ -115,7 +115,7 @@ REASONS = {
     "feature_pushes": "suites on pushes, and a changed policy at once",
     "feature_renames": "renamed and moved repositories",
     "waits_failing": "GitHub has failed since {since:%H:%M}: {error}",
-    "waits_dispatch": "GitHub has not taken the dispatch since {since:%H:%M}: {error}",
+    "waits_dispatch": "GitHub has failed to start the workflow since {since:%H:%M}: {error}",
     "superseded_by": "superseded by {sha}",
     "superseded_night": "the schedule {name} has started its next run, at {sha}",
     "superseded_waited": "a run of the schedule {name} is skipped after 24 h in the queue",
@@ -182,9 +182,9 @@ REASONS = {
     "longer require this check",
     "gate_policy_renamed": "`{ref}` has no `{path}`: rename `{twin}` to it",
     "gate_unanswered": "GitHub did not say what this change needs: {error}",
-    "gate_often": "#{number} came to this commit, or to another base branch. Whoever did so makes "
-    "many changes and has no rights here, so it waits; that takes minutes. A command of somebody "
-    "with triage permission does not wait",
+    "gate_often": "somebody moved #{number} to this commit, or to another base branch. That person "
+    "has no rights here and did so often, so #{number} waits some minutes. You need not do "
+    "anything. A command of somebody with triage permission does not wait",
     "github_refuses": "GitHub refuses: {error}",
     "run_app_removed": "the app was removed from this repository: a maintainer has to install it "
     "again",

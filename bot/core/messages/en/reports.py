@@ -93,7 +93,8 @@ REPORTS = {
     "rayjob_unconfirmed": "RayJob {job}: {status}, not confirmed by the submitter.",
     "unconfirmed_alone": "The submitter has not confirmed this RayJob.",
     "rayjob_unheard": "not heard of yet",
-    "replaced": "This run does not count: a newer run replaced it.",
+    "replaced": "You need not do anything: this run does not count, because a newer one "
+    "replaced it.",
     "not_counted": "This run does not count.",
     "not_yours": "Not your change",
     "not_yours_probably": "Probably infrastructure",
@@ -130,8 +131,6 @@ REPORTS = {
     "github_says": "GitHub said: {said}",
     "cause_codes": "{cause} ({codes})",
     "codes_alone": "Error code {codes}",
-    "below_step": "The end of the step is below.",
-    "below_log": "The end of the log is below.",
     "log_unread": "The log could not be read: {why}.",
     "log_missing": "nothing of it has arrived",
     "link_actions": "Actions run",
@@ -204,7 +203,7 @@ REPORTS = {
     "row_cancelled": "cancelled",
     "row_superseded": "superseded",
     "row_stopped": "stopped",
-    "row_broken": "not your change",
+    "row_broken": "not passed, not your change",
     "row_unknown": "result unknown",
     "row_why": "{state}: {why}",
     "row_attempt": "{state} (attempt {attempt})",
@@ -303,13 +302,13 @@ REPORTS = {
     "gate_approved": "Approved by {by} at {at}.",
     # -- the comment of a pull request -------------------------------------------------------------
     "comment_head": "**{title}** at {sha}",
-    "comment_failed": "**Not green: {n} of {suites}** at {sha}",
-    "comment_running": "**Passed so far: {n} of {suites}** at {sha}",
+    "comment_failed": "**{n} of {suites} did not pass** at {sha}",
+    "comment_running": "**{n} of {suites} passed so far** at {sha}",
     "comment_approval": "**Waiting for a maintainer** at {sha}",
     "comment_passed": "All suites passed at {sha}.",
     "comment_rerun": "Re-run what is not green: comment {command}.",
-    "comment_approve": "Somebody with {needed} permission: comment {command}. It holds for this "
-    "commit only.",
+    "comment_approve": "Somebody with {needed} permission: comment {command}. The approval covers "
+    "this commit only.",
     # -- heads of tables ---------------------------------------------------------------------------
     "head_suite": "suite",
     "head_why": "selected because",

@@ -9,7 +9,8 @@ ADVICE = {
     "`timeout-minutes`。",
     "advice_stall": "在日志末尾查看它在等待什么。连续 {minutes} 分钟没有输出时，策略会停止运行（"
     "`stall_minutes`）。",
-    "advice_submit": "在{workflow}中用 `ascend-ci submit` 提交 RayJob，它会上报该 RayJob。",
+    "advice_submit": "如果本次改动涉及{workflow}，请在其中用 `ascend-ci submit` 提交 RayJob，它会"
+    "上报该 RayJob；否则请联系维护者检查。",
     "advice_permission": "请维护者授予 GitHub App Actions: write 权限。",
     "advice_workflow": "请维护者修正{workflow}，或{path}中的该套件。",
     "advice_enable": "请维护者在 Actions 页面启用{workflow}。",
@@ -17,7 +18,8 @@ ADVICE = {
     "advice_install": "请维护者重新安装 GitHub App，然后推送一个新的提交。",
     "advice_submit_again": "如果第 {attempt} 次运行也失败：{workflow}是否调用了 `ascend-ci "
     "submit`？由它上报 RayJob。",
-    "advice_end": "在{workflow}中让 `ascend-ci submit` 等待 RayJob 结束：它的最后一行说明结果。",
+    "advice_end": "请维护者在{workflow}中让 `ascend-ci submit` 等待 RayJob 结束：它的最后一行说明"
+    "结果。",
     "advice_submitter": "等待 CI 的 RayJob 提交服务恢复响应。",
     "advice_skipped": "如果本次改动涉及{workflow}，请检查其中各作业的 `if:`；否则请联系维护者"
     "检查。",
@@ -32,13 +34,17 @@ ADVICE = {
     "维护者。",
     "advice_silent": "打开{actions}，查看失败的是哪条命令。如果仍没有输出，可让该步骤打印执行过程（"
     "`set -x`）。",
-    "advice_stops": "如果再次停在这一行，请检查这一行之后执行的内容。",
+    "advice_stops": "查看下方的日志末尾。如果再次停在这里，请检查这之后执行的内容。",
+    "advice_below_step": "查看下方该步骤的末尾。",
+    "advice_below_log": "查看下方的日志末尾。",
+    "advice_cause": "查看下方的日志，修复原因后推送。",
+    "advice_infra": "如果重跑后以同样的方式失败，请告知维护者。",
     "advice_ended_with": "打开{actions}，那里可能显示运行如何结束。",
     "advice_no_runner": "请维护者让至少一台带该标签的 runner 上线。",
     "advice_github": "查看 GitHub 的状态页面。",
     "advice_label": "请联系维护者确认带该标签的 runner 是否在线。",
-    "advice_not_started": "对比{workflow}的过滤条件与该套件的 `paths`，并检查是否与目标分支有冲突"
-    "。",
+    "advice_not_started": "如果 PR 存在冲突，请先解决；否则请联系维护者对比{workflow}的过滤条件与该"
+    "套件的 `paths`。",
     "advice_push": "推送一个新的提交，GitHub 会为它启动{workflow}。",
     # -- while a suite waits ----------------------------------------------------------------------
     "wait_submitter": "无需操作：提交服务恢复响应后会自动继续。",

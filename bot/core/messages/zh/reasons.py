@@ -22,7 +22,7 @@ REASONS = {
     "rayjob_runs_on": "工作流已结束，RayJob 仍在运行",
     "rayjob_in_log": "正在 Actions 日志中查找 RayJob",
     "rayjob_search": "正在查找 RayJob",
-    "rayjob_none": "没有上报 RayJob",
+    "rayjob_none": "Actions 运行显示成功，但没有上报 RayJob",
     "rayjob_ended": "RayJob 以 {status} 结束{source}",
     "rayjob_ended_detail": "RayJob 以 {status} 结束{source}，{detail}",
     "rayjob_end_unknown": "无法得知 RayJob 如何结束（{why}）",
@@ -30,7 +30,7 @@ REASONS = {
     "submitter_silent": "CI 的 RayJob 提交服务自 {since:%H:%M} 起没有响应",
     "waits_push": "稍候片刻，等待可能的后续推送",
     "waits_dispatched": "正在查找已触发的运行",
-    "run_not_taken": "GitHub 连续 10 分钟未接受触发（已尝试 {tries} 次）",
+    "run_not_taken": "GitHub 连续 10 分钟没有启动工作流（已尝试 {tries} 次）",
     "run_hidden": "连续 10 分钟没有找到带本次标识的 `{workflow}` 运行：其 `run-name` 必须包含 "
     "`${{{{ inputs.ascend_ci }}}}`",
     "run_hidden_rerun": "GitHub 接受了重跑，但连续 10 分钟没有出现新的运行",
@@ -113,7 +113,7 @@ REASONS = {
     "feature_pushes": "推送触发的套件，以及策略改动立即生效",
     "feature_renames": "改名和转移的仓库",
     "waits_failing": "GitHub 自 {since:%H:%M} 起出错：{error}",
-    "waits_dispatch": "GitHub 自 {since:%H:%M} 起未接受触发：{error}",
+    "waits_dispatch": "GitHub 自 {since:%H:%M} 起未能启动工作流：{error}",
     "superseded_by": "已作废：被{sha}取代",
     "superseded_night": "已作废：计划{name}已在{sha}上启动下一次运行",
     "superseded_waited": "已作废：计划{name}的这次运行排队超过 24 小时，已跳过",
@@ -174,8 +174,8 @@ REASONS = {
     "gate_policy_gone": "`{ref}` 上已没有 `{path}`：请恢复该文件，或不再要求本检查",
     "gate_policy_renamed": "`{ref}` 上没有 `{path}`：请把 `{twin}` 改为这个名字",
     "gate_unanswered": "尚未从 GitHub 得知本次改动需要运行什么：{error}",
-    "gate_often": "#{number} 刚指向本提交或更换了目标分支；操作者没有本仓库权限且改动过于频繁，"
-    "需排队几分钟；有 triage 权限的用户发出的命令无需等待",
+    "gate_often": "#{number} 刚指向本提交或更换了目标分支；操作者没有本仓库权限且操作过于频繁，"
+    "因此 #{number} 需要等待几分钟。无需操作；有 triage 权限的用户发出的命令无需等待",
     "github_refuses": "GitHub 拒绝：{error}",
     "run_app_removed": "GitHub App 已从本仓库卸载，请维护者重新安装",
     "cancelled_by_person": "已取消（{by}）",
