@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 
 from msgspec.structs import replace as with_fields
 
@@ -18,12 +19,12 @@ from tests.core.report.suite_views import (
     FLAKY,
     LAST,
     LIMIT,
+    LONG_AGO,
     NAME,
     NATIVE,
     RAYJOB_FAILED,
     REFUSED,
     RUN_FAILED,
-    SILENT,
     STALLED,
     STOPS,
     SUCCEEDED,
@@ -32,6 +33,7 @@ from tests.core.report.suite_views import (
     UNIT_STORY,
     USUAL,
     idle,
+    long_ago,
     read,
     refused,
     trained,
@@ -47,6 +49,7 @@ UNKNOWN_END = Message(
     "run_limit_unknown",
     why=Message("rayjob_end_unknown", why=Message("submitter_says", state="NOT_FOUND")),
 )
+SILENT_LONG = Message("submitter_silent", since=s.at("13:41"))
 INFRA = Message("again_infra")
 
 ENDS: Mapping[str, SuiteView] = {
@@ -127,8 +130,8 @@ ENDS: Mapping[str, SuiteView] = {
     ),
     "failure-pushed": unit(Outcome.FAILURE, RUN_FAILED, read(EXITS), number=None),
     "timed-out-limit": s.suite(
-        s.done(Outcome.TIMED_OUT, LIMIT, started_at=s.at("10:25"), **STOPPED),
-        *s.STORY,
+        s.done(Outcome.TIMED_OUT, LIMIT, **LONG_AGO, **STOPPED),
+        *long_ago(*s.STORY),
         jobs=(AT_STEP,),
     ),
     "timed-out-stall": s.suite(
@@ -137,7 +140,17 @@ ENDS: Mapping[str, SuiteView] = {
         jobs=(AT_STEP,),
     ),
     "timed-out-github": unit(Outcome.TIMED_OUT, Message("run_timed_out")),
-    "timed-out-by-hand": unit(Outcome.TIMED_OUT, Message("run_limit", minutes=240)),
+    "timed-out-by-hand": s.suite(
+        s.done(
+            Outcome.TIMED_OUT,
+            Message("run_limit", minutes=240),
+            suite="npu-unit",
+            snapshot=UNIT,
+            **LONG_AGO,
+        ),
+        *long_ago(*UNIT_STORY[:2]),
+        UNIT_STORY[2],
+    ),
     "timed-out-rayjob": s.suite(
         s.done(
             Outcome.TIMED_OUT,
@@ -166,31 +179,35 @@ ENDS: Mapping[str, SuiteView] = {
     ),
     "broken-retried": s.suite(replace(NO_RAYJOB, retry=Message("again_broken")), *UNIT_STORY[:2]),
     "broken-unknown-end": s.suite(
-        s.done(Outcome.BROKEN, UNKNOWN_END, retries=1, attempt=2),
-        *s.STORY,
+        s.done(Outcome.BROKEN, UNKNOWN_END, retries=1, attempt=2, **LONG_AGO),
+        *long_ago(*s.STORY),
         jobs=(s.rayjob(final="NOT_FOUND", digest=STOPS),),
     ),
     "broken-silent": s.suite(
-        s.done(Outcome.BROKEN, Message("run_limit_unknown", why=SILENT)),
-        *s.STORY,
-        jobs=(s.rayjob(silent_since=s.at("14:21")),),
+        s.done(Outcome.BROKEN, Message("run_limit_unknown", why=SILENT_LONG), **LONG_AGO),
+        *long_ago(*s.STORY),
+        jobs=(s.rayjob(silent_since=s.at("13:41")),),
     ),
     "broken-unconfirmed": s.suite(
         s.done(
             Outcome.BROKEN,
             Message("run_limit_unknown", why=Message("rayjob_not_confirmed", job=NAME)),
+            **LONG_AGO,
         ),
-        *s.STORY,
-        s.run_event("14:06", ev.RayJobForeign(NAME)),
+        *long_ago(*s.STORY),
+        *long_ago(s.run_event("14:06", ev.RayJobForeign(NAME))),
         jobs=(s.rayjob(confirmed=False),),
     ),
-    "broken-too-early": unit(
-        Outcome.BROKEN,
-        TOO_EARLY,
+    "broken-too-early": s.suite(
+        s.done(Outcome.BROKEN, TOO_EARLY, suite="npu-unit", snapshot=UNIT, ended_at=s.at("14:05")),
+        *UNIT_STORY[:2],
+        s.run_event("14:05", ev.WorkflowRunEnded(1, "success")),
         read(ENDS_WELL, ""),
     ),
-    "broken-idle": idle(Message("run_idle", label="linux-aarch64-a3-8")),
-    "broken-idle-elsewhere": unit(Outcome.BROKEN, Message("run_idle", label="linux-aarch64-a3-8")),
+    "broken-idle": idle(Message("run_idle", label="linux-aarch64-a2b3-8")),
+    "broken-idle-elsewhere": unit(
+        Outcome.BROKEN, Message("run_idle", label="linux-aarch64-a2b3-8")
+    ),
     "broken-skipped": idle(Message("run_skipped")),
     "broken-startup": idle(Message("run_startup")),
     "broken-deleted": unit(Outcome.BROKEN, Message("run_ended_with", conclusion="deleted")),
@@ -199,6 +216,8 @@ ENDS: Mapping[str, SuiteView] = {
             Outcome.BROKEN,
             Message("run_no_runner"),
             started_at=None,
+            created_at=s.at("14:00") - timedelta(days=1),
+            dispatched_at=s.at("14:25") - timedelta(days=1),
             stop_request=s.stop_request(StopReason.NO_RUNNER),
         ),
         s.STORY[0],

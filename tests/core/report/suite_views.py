@@ -1,7 +1,8 @@
 """Suites in every state, and at every kind of end, for what people read of them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec.structs import replace as with_fields
@@ -89,6 +90,18 @@ FLAKY = with_fields(s.HCCL, cause="HCCL link set-up timed out")
 
 def read(digest: Digest, step: str = "Run tests") -> ev.RunEvent:
     return s.run_event("14:25", ev.LogRead(1, digest=digest, step=step))
+
+
+LONG = timedelta(hours=3, minutes=38)  # a run that began so long before ended at its limit
+LONG_AGO: Mapping[str, datetime] = {
+    "created_at": s.at("14:00") - LONG,
+    "dispatched_at": s.at("14:02") - LONG,
+    "started_at": s.at("14:03") - LONG,
+}
+
+
+def long_ago(*events: ev.RunEvent) -> tuple[ev.RunEvent, ...]:
+    return tuple(replace(item, at=item.at - LONG) for item in events)
 
 
 def queued(why: Message) -> SuiteView:
