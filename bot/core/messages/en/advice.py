@@ -29,9 +29,9 @@ ADVICE = {
     "advice_idle_ran": "Open the {actions}: it shows on which runners its jobs ran, and how they "
     "ended.",
     "advice_startup": "Open the {actions}: GitHub names the error in {workflow} there.",
-    "advice_too_early": "If your change touched {workflow} or skips tests, look at the skipped ones "
-    "in the {actions}. Else ask a maintainer: if this suite can end so early, its `min_minutes` in "
-    "{path} has to be lower.",
+    "advice_too_early": "If your change touched {workflow} or skips tests, look at the skipped "
+    "ones in the {actions}. Else ask a maintainer: if this suite can end so early, its "
+    "`min_minutes` in {path} has to be lower.",
     "advice_unread": "Open the {actions}: it shows the step that failed, and its output.",
     "advice_unread_rayjob": "Its output is in the {actions} if the workflow follows the RayJob. "
     "Else it is on the cluster: ask a maintainer.",
