@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar, TypeVarTuple
 from weakref import WeakValueDictionary
@@ -35,6 +36,7 @@ from bot.ports.github import ChangedFiles, FileText, GitHub
 from bot.ports.sandbox import Done, Sandbox, Stopped, StoppedBy
 from bot.services.events.cpu_shares import CpuShares
 from bot.store import Store
+from bot.store.columns import EPOCH
 
 # A push drops the row at once. This bounds how long an old policy counts if its webhook is lost.
 REREAD_AFTER_S = 600
@@ -195,11 +197,17 @@ def policy_text(file: FileText | None) -> str | None:
 
 
 _ASK_AGAIN_S = (2.0, 5.0)  # a server of GitHub may not have a push's files yet
+_SETTLED_S = 10  # by then every server has them: what was read right after a push is read again
 
 
 def waiting_pulls(repo_id: RepoId) -> str:
     """Return the name of the poll that plans the pull requests that wait on a policy."""
-    return f"policy:{repo_id}"
+    return f"waiting:{repo_id}"
+
+
+def all_pulls(repo_id: RepoId) -> str:
+    """Return the name of the poll that compares all open pull requests with GitHub's."""
+    return f"heads:{repo_id}"
 
 
 class PolicyReader:
@@ -307,6 +315,11 @@ class PolicyReader:
     def _lock(self, repo: Repo, ref: str) -> asyncio.Lock:
         return self._reading.setdefault((repo.id, ref), asyncio.Lock())
 
+    async def read_again_at(self, repo: Repo) -> datetime:
+        """Return when the default branch's policy is read again if somebody asks for it."""
+        row = await self._row(repo, repo.default_branch)
+        return row.read_at + timedelta(seconds=REREAD_AFTER_S)
+
     async def _fresh(self, repo: Repo, ref: str) -> StoredPolicy | None:
         row = await self._store.policies.get(repo.id, ref)
         now = self._clock.now()
@@ -339,13 +352,18 @@ class PolicyReader:
         found = await self.read(row)
         if isinstance(found, PolicyAt):
             row = replace(row, language=found.policy.report.language)
+        pushed = before is not None and before.read_at == EPOCH
+        if pushed:  # what was told may be of before the push
+            row = replace(row, read_at=now - timedelta(seconds=REREAD_AFTER_S - _SETTLED_S))
         changed = before is not None and (
             (before.text, before.blob_sha) != (row.text, row.blob_sha)
         )
         gates = await self._gates_without(repo, row) if changed and file is None else ()
         await self._store.commit(Plan(repo=repo, policy=row, gates=gates), now, done=None)
-        if changed:
+        if changed or pushed:
             await self._store.polls.hurry(waiting_pulls(repo.id), now)
+        if changed and file is not None and before is not None and before.text is None:
+            await self._store.polls.hurry(all_pulls(repo.id), now)  # none was planned meanwhile
         return row
 
     async def _gates_without(self, repo: Repo, row: StoredPolicy) -> tuple[GateDue, ...]:

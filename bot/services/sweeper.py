@@ -18,7 +18,7 @@ from bot.ports.errors import DatabaseTrouble, Held, Permanent, Transient
 from bot.ports.logs import LogFiles
 from bot.ports.wake import Topic
 from bot.services.events.pull_request import PullRequests
-from bot.services.policies import waiting_pulls
+from bot.services.policies import all_pulls, waiting_pulls
 from bot.services.runs.lists import RunLists
 from bot.services.runs.native import Natives
 from bot.services.workers import Deps, Service
@@ -140,7 +140,7 @@ class Sweeper(Service):
         for repo in await self._store.repos.active():
             named = partial(self._check_name, repo)
             await self._if_due(f"name:{repo.id}", _NAME_EVERY * poll_s, named)
-            await self._if_due(f"heads:{repo.id}", 60 * poll_s, partial(self._compare_heads, repo))
+            await self._if_due(all_pulls(repo.id), 60 * poll_s, partial(self._compare_heads, repo))
             check = partial(self._plan_waiting, repo)
             await self._if_due(waiting_pulls(repo.id), 60 * poll_s, check)
         await self._if_due("prune", _PRUNE_EVERY_S, self._prune)
@@ -257,7 +257,7 @@ class Sweeper(Service):
         if not waiting:
             return
         self._log.warning("heads of people without rights wait", waiting=len(waiting))
-        await self._store.polls.hurry(f"heads:{repo.id}", self._clock.now() + _LOOK_SOON)
+        await self._store.polls.hurry(all_pulls(repo.id), self._clock.now() + _LOOK_SOON)
         told = 0
         for pull in waiting:
             if told < _TOLD_AT_ONCE:
@@ -290,14 +290,16 @@ class Sweeper(Service):
         """Plan the pull requests that a policy with errors kept waiting, some at a time.
 
         One that GitHub refuses is left out for some minutes, so that the next ones have their turn.
+        While some wait the policy is read again and again: a push may not be told, or told first.
         """
-        planned, now = 0, self._clock.now()
+        planned, waits, now = 0, False, self._clock.now()
         self._refused = {key: until for key, until in self._refused.items() if now < until}
         for known, row in await self._store.pulls.unplanned(repo.id):
             if (repo.id, known.number) in self._refused:
                 continue
             policy = await self._policies.of(repo, known.base_ref)
             if policy is None or (row is not None and policy.sha == row.policy_sha):
+                waits = True
                 continue
             if planned == _PLANNED_AT_ONCE:
                 await self._store.polls.hurry(waiting_pulls(repo.id), now + _NEXT_ONES)
@@ -310,6 +312,9 @@ class Sweeper(Service):
                 later = now + timedelta(seconds=error.retry_after_s or 0)
                 await self._store.polls.hurry(waiting_pulls(repo.id), later + _NEXT_ONES)
                 raise
+        if waits:
+            again = await self._policies.read_again_at(repo)
+            await self._store.polls.hurry(waiting_pulls(repo.id), again)
         self._wake.poke(Topic.RUNNER, Topic.REPORTER)
 
     async def _plan_anew(self, repo: Repo, number: int) -> None:

@@ -1,5 +1,10 @@
 """A policy that could not be read or was broken, then mended: what waits on it goes on."""
 
+from base64 import b64encode
+from collections.abc import Callable
+from hashlib import sha1
+from typing import Any
+
 from bot.sim.model import Pull
 from tests.e2e.test_pull_events import new_policy, runs_of
 from tests.e2e.world import GATE, POLICY, World
@@ -32,6 +37,42 @@ async def test_a_mended_policy_plans_every_pull_request_that_waits_on_it_some_at
     await world.clock.advance(3601)
     await world.sweep()
     assert world.writes("GET /repos/{owner}/{repo}/pulls/{pull_number}/files") == 0
+
+
+def answered(text: str) -> Callable[[Any], Any]:
+    """Return an answer that gives the policy as it was."""
+    blob = sha1(b"blob %d\0" % len(text.encode()) + text.encode()).hexdigest()
+    was = {"content": b64encode(text.encode()).decode(), "sha": blob}
+    return lambda data: data | was
+
+
+async def test_a_mended_policy_counts_whoever_looks_first_and_whatever_is_answered_at_first(
+    world: World,
+) -> None:
+    await new_policy(world, BROKEN)
+    await world.sweep()
+    first = world.open_pull()
+    await world.pass_time(61)
+    await new_policy(world, POLICY)
+    await world.bot.step("schedules")()
+    await world.sweep()
+    assert gates(world, first) == ["in_progress"]
+    for text in (BROKEN, None):  # a server of GitHub may tell what was before the push
+        world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": text})
+        await world.settle()
+        await world.clock.advance(11)
+        pull = world.open_pull(path="docs/a.md", text=str(text))
+        await world.sweep()
+        kind, change = ("says", answered(text)) if text else ("404", dict)
+        stale = world.github.fault(kind, "GET", "*/contents/*ascend-ci.yml", change=change)
+        await new_policy(world, POLICY)
+        await world.sweep()
+        shown = world.github.check(GATE, pull.head_sha)
+        assert (stale.hits, shown.conclusion if shown else None) == (1, text and "failure")
+        for _ in range(2):
+            await world.clock.advance(11)
+            await world.sweep()
+        assert gates(world, pull) == ["success"]
 
 
 async def test_a_click_and_a_command_plan_a_head_that_was_never_planned(world: World) -> None:

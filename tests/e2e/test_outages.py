@@ -131,16 +131,20 @@ async def test_a_busy_replica_borrows_the_pace_of_an_idle_one_and_never_too_earl
     assert found[-1] == [0.5, 0.5], "given back"
 
 
+@pytest.mark.parametrize(
+    ("status", "said", "looks"),
+    [("500", "Server Error", 4), ("403", "This cannot be done", 2), ("404", "Not Found", 2)],
+)
 async def test_a_dispatch_that_github_does_not_take_is_told_by_its_check_run(
-    world: World,
+    world: World, status: str, said: str, looks: int
 ) -> None:
     with lines_of_the_bot() as lines:
-        world.github.fault("500", "POST", "*/dispatches", times=2)
+        world.github.fault(status, "POST", "*/dispatches", times=2)
         pull = world.open_pull()
         await world.settle()
         since = f"{world.clock.now():%H:%M}"
-        words = f"GitHub has failed to start the workflow since {since}: 500 Server Error"
-        for _ in range(4):
+        words = f"GitHub has failed to start the workflow since {since}: {status} {said}"
+        for _ in range(looks):
             assert words in str(world.check("unit", pull.head_sha).title)
             assert list(failing(world)) == ["dispatch"]
             await world.pass_time(20)
@@ -148,6 +152,32 @@ async def test_a_dispatch_that_github_does_not_take_is_told_by_its_check_run(
     begin, end = lines
     assert (begin["suite"], begin["repo"], begin["run"]) == ("unit", "octo/project", end["run"])
     assert world.only_run().status == "queued"
+
+
+async def test_what_stays_refused_ends_a_run_after_a_minute(world: World) -> None:
+    refused = world.github.fault("422", "POST", "*/dispatches", times=99)
+    pull = world.open_pull()
+    await world.settle()
+    for wait in (10, 10, 20, 39):
+        await world.pass_time(wait)
+        assert world.check("unit", pull.head_sha).status == "queued"
+    await world.pass_time(1)
+    assert "GitHub refused to start unit.yml" in str(world.check("unit", pull.head_sha).title)
+    assert refused.hits == 5
+    world.github.faults.clear()
+    logs = {"once": 1, "for good": 99}
+    pulls = {name: world.open_pull(path=f"verl/{name}.py") for name in logs}
+    await world.settle()
+    runs = {run.inputs["sha"]: run for run in world.github.runs()}
+    for name, pull in pulls.items():
+        run = runs[pull.head_sha]
+        for job in run.jobs:
+            world.github.fault("403", "GET", f"*/jobs/{job.id}/logs", times=logs[name])
+        world.github.actions.finish(run, "failure", log="ValueError: x")
+    await world.settle()
+    await world.pass_time(61)
+    said = {name: str(world.check("unit", pulls[name].head_sha).title) for name in logs}
+    assert said == {"once": "ValueError: x", "for good": "Failed, and its log could not be read"}
 
 
 async def test_a_run_whose_reads_fail_before_its_dispatch_says_so(world: World) -> None:

@@ -162,6 +162,23 @@ async def test_the_run_of_a_pull_request_that_is_gone_ends(world: World) -> None
     assert (check.status, check.conclusion) == ("completed", "cancelled")
 
 
+async def test_a_pull_request_that_github_does_not_show_counts_as_gone_after_three_looks(
+    world: World,
+) -> None:
+    *_, slipped, gone = await pulls(world, 4)
+    await world.pass_time(100)
+    for pull, times in ((slipped, 2), (gone, 3)):
+        world.github.fault("404", "GET", f"*/pulls/{pull.number}", times=times)
+    for run in world.github.runs():
+        await ends(world, run)
+    assert [pull.head_sha in started(world) for pull in (slipped, gone)] == [True, False]
+    assert world.gate(gone.head_sha).conclusion == "cancelled"
+    await world.clock.advance(3601)
+    await world.sweep()  # its pull request is shown again
+    await ends(world, world.github.runs()[2])
+    assert gone.head_sha in started(world)
+
+
 class Stumbling(Runs):
     """The runs of a store, which fails once to keep what a dispatch was answered."""
 

@@ -44,6 +44,11 @@ LISTS: dict[str, Callable[[Any], Any] | None] = {
     "an empty list": lambda _: [],
     "a list without one file": short,
 }
+SAYS = {
+    "the list of the old head": "GitHub still lists the files of an older head",
+    "an empty list": "GitHub lists 0 files",
+    "a list without one file": "GitHub lists 1 file",
+}
 
 
 async def test_a_list_that_is_old_or_short_never_turns_the_gate_green(world: World) -> None:
@@ -58,6 +63,7 @@ async def test_a_list_that_is_old_or_short_never_turns_the_gate_green(world: Wor
         world.github.people.push(pull, {UNIT: name})
         await world.settle()
         assert is_open(world, pull), name
+        assert SAYS[name] in str(world.gate(pull.head_sha).summary), name
         pulls[name] = pull
     await world.pass_time(2)
     await world.pass_time(4)
@@ -75,22 +81,63 @@ async def test_a_list_that_is_old_or_short_never_turns_the_gate_green(world: Wor
     assert "unit" in str(world.gate(pull.head_sha).summary)
 
 
+def uncounted(data: Any) -> Any:
+    return data | {"changed_files": 0}
+
+
+# What GitHub lists, the number of files that the webhook tells, and what the pull request says.
+UNCOUNTED: dict[str, tuple[Callable[[Any], Any], int | None, Callable[[Any], Any]]] = {
+    "an empty list": (lambda _: [], 0, lambda data: data),
+    "a short list": (short, None, lambda data: data),
+    "an empty list that nothing counts": (lambda _: [], None, uncounted),
+}
+
+
 async def test_a_list_is_believed_only_if_the_number_of_files_is_known(world: World) -> None:
-    pull = world.open_pull(path="docs/a.md")
+    pulls = {name: world.open_pull(path=f"docs/{name}.md") for name in UNCOUNTED}
     await world.settle()
-    world.github.fault("says", "GET", f"*/pulls/{pull.number}/files", change=lambda _: [])
     world.github.deliveries.hold()
-    world.github.people.push(pull, {UNIT: "1"})
+    numbers = {}
+    for name, pull in pulls.items():
+        listed, numbers[pull.number], told = UNCOUNTED[name]
+        address = f"*/pulls/{pull.number}"
+        world.github.fault("says", "GET", f"{address}/files", times=2, change=listed)
+        world.github.fault("says", "GET", address, times=2, change=told)
+        world.github.people.push(pull, {UNIT: name})
     for delivery in world.github.deliveries.pending:
         payload = delivery.payload()
         if "pull_request" in payload:
-            payload["pull_request"]["changed_files"] = 0
+            payload["pull_request"]["changed_files"] = numbers[payload["number"]]
             delivery.body = json.dumps(payload).encode()
     world.github.deliveries.release()
     await world.settle()
-    assert is_open(world, pull)
+    for name, pull in pulls.items():
+        assert is_open(world, pull), name
     await world.pass_time(3)
-    assert world.check("unit", pull.head_sha).status != "completed"
+    await world.pass_time(5)
+    for name, pull in pulls.items():
+        assert world.check("unit", pull.head_sha).status != "completed", name
+
+
+async def test_a_pull_request_without_any_file_is_green_ten_seconds_later(world: World) -> None:
+    pull = world.open_pull(path="README.md", text="hello\n")
+    await world.settle()
+    assert is_open(world, pull)
+    await world.pass_time(11)
+    await world.pass_time(11)
+    assert world.gate(pull.head_sha).conclusion == "success"
+
+
+async def test_of_two_heads_of_one_second_neither_is_believed_at_once(world: World) -> None:
+    world.github.deliveries.hold()
+    pull = world.open_pull()
+    stale = of_now(shapes.pull_json(world.github.state, pull))
+    world.github.people.push(pull, {UNIT: "2"})
+    world.github.fault("says", "GET", f"*/pulls/{pull.number}", change=stale)
+    world.github.deliveries.release()
+    await world.settle()
+    await world.pass_time(11)
+    assert [run.inputs["sha"] for run in world.github.runs()] == [pull.head_sha]
 
 
 @pytest.mark.parametrize("asker", ["the dispatch", "a command", "the look at heads"])

@@ -10,6 +10,7 @@ _REFUSED = (
     ("nexpected inputs", "refused_inputs"),
     ("disabled", "refused_disabled"),
 )
+_MAY_PASS = frozenset({"refused_no_workflow", "refused_permission", "refused_other"})
 
 
 def inputs_of(run: Run, label: str) -> dict[str, str]:
@@ -42,6 +43,11 @@ def refusal(run: Run, status: int | None, message: str) -> Message:
     else:
         why = Message(_refused(status, message), workflow=workflow, ref=ref)
     return Message("github_said", why=why, said=in_words(message) or str(status))
+
+
+def may_pass(status: int | None, message: str) -> bool:
+    """Return True if GitHub may take the same dispatch soon: no reason is named that stays."""
+    return _refused(status, message) in _MAY_PASS
 
 
 def _refused(status: int | None, message: str) -> str:

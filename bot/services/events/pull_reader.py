@@ -74,8 +74,11 @@ class PullReader(Service):
         now = self.newer(pull, await self._github.pull(repo, pull.number))
         if now.head_sha != pull.head_sha:
             raise HeadMoved(now)
-        # A list of removed files alone names no head, and a payload may lack the number.
-        if len(listed.files) == now.changed_files and listed.heads <= {pull.head_sha}:
+        # A list of removed files alone names no head, and a payload may lack the number. Right
+        # after a push GitHub may say 0 files because it has not counted them.
+        is_counted = now.changed_files > 0 or self._is_old(pull, _LAG)
+        complete = is_counted and len(listed.files) == now.changed_files
+        if complete and listed.heads <= {pull.head_sha}:
             return listed
         if self._is_old(pull, _NO_LAG):  # by its webhook: a comment renews what GitHub answers
             return ChangedFiles(listed.files, truncated=True)

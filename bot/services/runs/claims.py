@@ -21,7 +21,9 @@ from bot.services.policies import Broken
 from bot.services.workers import Deps, Service
 from bot.store.runs import ClaimedRun
 
+_GONE = Message("drop_gone")
 _SURE_AFTER = timedelta(minutes=1)  # a new pull request may not be on every server of GitHub yet
+_ASK_AGAIN_S = (2.0, 5.0)
 _DECISION_HOLDS = timedelta(seconds=60)  # as long as GitHub's answers on people are kept
 
 
@@ -60,7 +62,7 @@ class Claims(Service):
         """Return why a pull request does not get the run, None if it does."""
         pull = await self._pull(run, repo, number)
         if pull is None:
-            return Message("drop_gone")
+            return _GONE
         if not pull.open:
             return Message("drop_closed")
         if pull.head_sha != run.sha:
@@ -129,10 +131,19 @@ class Claims(Service):
         return right_lost(at.policy.trust, run, claimant, trust, person)
 
     async def _pull(self, run: Run, repo: Repo, number: int) -> Pull | None:
-        """Read a pull request; return None if GitHub no longer shows it."""
-        try:
-            return await self._pulls.reader.pull(repo, number)
-        except Permanent as error:
-            if not error.is_gone or self._clock.now() - run.created_at < _SURE_AFTER:
-                raise
-            return None
+        """Read a pull request; end it and return None if GitHub no longer shows it.
+
+        One answer may be a slip of GitHub's: it is asked again before the pull request is gone.
+        """
+        young = self._clock.now() - run.created_at < _SURE_AFTER
+        for wait_s in (*_ASK_AGAIN_S, None):
+            try:
+                return await self._pulls.reader.pull(repo, number)
+            except Permanent as error:
+                if not error.is_gone or young:
+                    raise
+            if wait_s is not None:
+                await self._clock.sleep(wait_s)
+        if known := await self._store.pulls.get(repo.id, number):
+            await self._commit(await self._pulls.closed(repo, known, _GONE))
+        return None

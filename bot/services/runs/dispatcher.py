@@ -13,7 +13,7 @@ from bot.core.model.people import NOBODY
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Run, State
 from bot.core.model.workflow_runs import WorkflowRun
-from bot.core.runs.dispatch_inputs import inputs_of, refusal
+from bot.core.runs.dispatch_inputs import inputs_of, may_pass, refusal
 from bot.core.runs.steps import Dispatch, Search
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.services.runs.claims import Claims
@@ -25,6 +25,8 @@ _FIRST_LOOK = timedelta(seconds=2)  # GitHub's lists show a new run after this a
 _RERUN_WITHIN = timedelta(days=30)  # GitHub's limits for re-runs
 _MAX_ATTEMPTS = 50
 _TRY_AGAIN = timedelta(seconds=10)
+# One refusal may be GitHub's slip: of a new workflow, or while permissions change.
+_REFUSED_FOR = timedelta(seconds=60)
 _CLOCKS_DIFFER = timedelta(seconds=60)  # GitHub's clock and ours, when listing runs "since"
 
 
@@ -70,14 +72,24 @@ class Dispatcher(Service):
             await self._ledger.save(claimed, step)
         except Transient as error:
             wait = timedelta(seconds=error.retry_after_s or _TRY_AGAIN.total_seconds())
-            now = self._clock.now()
-            run_event = self._event(run, ev.DispatchUnsent(number, quote(str(error))))
-            step = SaveRun(_failed(run, error), now + wait, (run_event,))
-            await self._ledger.save(claimed, step)
+            await self._unsent(claimed, run, (number, error), wait)
         except Permanent as error:
             await self._refused(claimed, repo, run, (number, error))
         else:
             await self._answered(claimed, run, answer, number)
+
+    async def _unsent(
+        self,
+        claimed: ClaimedRun,
+        run: Run,
+        failed: tuple[int, Transient | Permanent],
+        wait: timedelta,
+    ) -> None:
+        """Note that a dispatch did not begin anything; it is sent again after a while."""
+        number, error = failed
+        run_event = self._event(run, ev.DispatchUnsent(number, quote(str(error))))
+        due = self._clock.now() + wait
+        await self._ledger.save(claimed, SaveRun(_failed(run, error), due, (run_event,)))
 
     async def _refused(
         self, claimed: ClaimedRun, repo: Repo, run: Run, refused: tuple[int, Permanent]
@@ -85,6 +97,11 @@ class Dispatcher(Service):
         """Dispatch anew where GitHub refuses a re-run, unless somebody re-ran it already."""
         number, error = refused
         if run.rerun_of is None or run.snapshot.native:
+            since = self._clock.now() - (run.dispatched_at or run.created_at)
+            soon = run.rerun_of is None and since < _REFUSED_FOR
+            if soon and may_pass(error.status, str(error)):
+                await self._unsent(claimed, run, (number, error), max(_TRY_AGAIN, since))
+                return
             why = refusal(run, error.status, str(error))
             await self._learn(claimed, run, ev.DispatchRefused(why))
             return
@@ -200,7 +217,7 @@ class Dispatcher(Service):
         await self._ledger.save(claimed, SaveRun(run, run_event.at, (run_event,)))
 
 
-def _failed(run: Run, error: Transient) -> Run:
+def _failed(run: Run, error: Transient | Permanent) -> Run:
     """Return a run whose dispatch failed; its check run says since when, in GitHub's words."""
     since, words = run.dispatched_at or run.created_at, in_words(str(error))
     return replace(run, why=Message("waits_dispatch", since=since, error=words))

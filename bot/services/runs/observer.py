@@ -2,6 +2,7 @@
 
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import timedelta
 
 from bot.core.digest.result import Digest, Unread
 from bot.core.github.answers import in_words
@@ -14,6 +15,7 @@ from bot.core.model.runs import Run, State
 from bot.core.rayjob.evidence import ActionsLog
 from bot.core.rayjob.record import NotOffered, RayJobRecord
 from bot.core.runs.jobs import JobEnd, deleted_end, green_end, told_end
+from bot.core.runs.observed import fold
 from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
 from bot.core.secrets.redaction import Redactor
 from bot.ports.errors import LogMissing, Permanent, SubmitterRefused, Transient
@@ -26,6 +28,7 @@ from bot.services.runs.native import Natives
 from bot.services.workers import Deps, Service
 from bot.store.runs import ClaimedRun, SaveRun
 
+_REFUSED_FOR = timedelta(seconds=60)  # after a run's end a refused log is asked for again
 _SAID = 2_000  # characters of an annotation: GitHub's own are shorter
 
 
@@ -183,6 +186,8 @@ class RunObserver(Service):
             jobs = await self._github.jobs(repo, run.actions_run_id, run.actions_attempt)
             read, job_id = await self._log_of(run, repo, _telling(jobs))
         except Permanent as error:
+            if not error.is_gone and self._has_just_ended(claimed):  # it may be a slip
+                raise Transient(str(error)) from error
             read = ev.LogRead(
                 run.actions_attempt, problem=Message("log_refused", error=in_words(str(error)))
             )
@@ -193,6 +198,10 @@ class RunObserver(Service):
             new = (unconfirmed(run.id, job_id, "log", submitter=self._rayjobs is not None),)
         run_event = ev.RunEvent(run.id, ev.Source.RUNNER, now, read)
         await self._ledger.save(claimed, SaveRun(run, now, (run_event,), rayjobs=new))
+
+    def _has_just_ended(self, claimed: ClaimedRun) -> bool:
+        seen_end_at = fold(claimed.run, claimed.run_events).seen_end_at
+        return seen_end_at is not None and self._clock.now() - seen_end_at < _REFUSED_FOR
 
     async def _log_of(
         self, run: Run, repo: Repo, job: ActionsJob | None

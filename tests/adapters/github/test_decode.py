@@ -56,6 +56,7 @@ def test_the_app_is_known_by_its_number_or_client_id(
     [
         ({"contents_url": "https://x/contents/a%3Fref=b.py?ref=" + "a" * 40}, "a" * 40),
         ({"contents_url": "https://x/contents/a.py"}, ""),
+        ({"contents_url": "https://x/contents/a.py?ref=main"}, ""),
         ({"contents_url": None}, ""),
         ({"contents_url": "https://x/contents/a.py?ref=b", "status": "removed"}, ""),
     ],

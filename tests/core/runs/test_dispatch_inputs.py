@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bot.core.model.runs import Run
-from bot.core.runs.dispatch_inputs import inputs_of, refusal
+from bot.core.runs.dispatch_inputs import inputs_of, may_pass, refusal
 from tests.core.building import LABEL, SHA, a_run
 
 
@@ -73,6 +73,22 @@ def test_a_refusal_says_what_to_do(status: int | None, message: str, says: str) 
     text = refusal(a_run(), status, message)
     assert says in text
     assert text.endswith(f"GitHub said: {message}")
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "passes"),
+    [
+        (403, "Resource not accessible", True),
+        (404, "Not Found", True),
+        (422, "Something new", True),
+        (422, "No ref found for: main", False),
+        (422, 'Unexpected inputs provided: ["x"]', False),
+    ],
+)
+def test_only_a_refusal_that_names_no_mistake_may_pass(
+    status: int, message: str, passes: bool
+) -> None:
+    assert may_pass(status, message) is passes
 
 
 def test_a_refusal_without_words_gives_the_status() -> None:
