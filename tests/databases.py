@@ -180,7 +180,8 @@ class PostgresServer:
     def size_mb(self, url: str) -> float:
         """Return how much a database takes on the disk."""
         name = make_url(url).database
-        return float(self._server.psql(f"\\t \\\\ SELECT pg_database_size('{name}')")) / 1e6
+        said = self._server.psql(f"\\t \\\\ SELECT pg_database_size('{name}')")
+        return float(said.split()[-1]) / 1e6  # before it psql says that it shows no titles
 
     def close(self) -> None:
         """Stop it and delete its files."""

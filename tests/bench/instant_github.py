@@ -46,6 +46,10 @@ class InstantGitHub:
         file = ChangedFile("verl/a.py", "modified")
         return ChangedFiles((file,), heads=frozenset({self.pulls[number].head_sha}))
 
+    async def repo_now(self, repo: Repo) -> Repo:
+        self.calls += 1
+        return repo
+
     async def permission(self, _repo: Repo, _account: Account) -> Level:
         return Level.MAINTAIN
 

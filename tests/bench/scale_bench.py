@@ -1,13 +1,14 @@
 """What thousands of runs cost: to start, to wait, and while nothing happens.
 
-    python -m tests.bench.scale_bench [--runs 100 1000 3000 10000] [--database postgres]
+    python -m tests.bench.scale_bench [--runs 100 1000 3000 10000] [--row go] [--database postgres]
 
+It prints tables for `config/docs/operate.md`, with what misses its budget in bold, and then fails.
 The bot's own loops and store work in this process, on a clock that is set by hand. GitHub is a few
 lines that answer at once, so all CPU time is the bot's; webhooks are taken from the simulated
-GitHub once and put into the inbox, without HTTP. In the first row of a size so many runs go, in the
-second one so many wait for a few slots; a "take" is an end and the start that follows it. The first
+GitHub once and put into the inbox, without HTTP. In the row "go" so many runs go, in the row "wait"
+so many wait for a few slots. In the row "restart" all of them end while no bot is there. The first
 500 and the last 500 are real; the rows between them are copies. Each row is a process of its own,
-so that its memory is its own.
+so that its memory is its own. One that does not end within an hour is given up.
 """
 
 import argparse
@@ -20,10 +21,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,16 +41,48 @@ from tests.bench.instant_github import InstantGitHub
 from tests.databases import PostgresServer, quick_folder
 from tests.e2e.world import POLICY, Bot, World, open_world, start_bot
 
+SHOWN = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 BATCH = 50
 PART = 500  # the starts that are measured first and last
 SLOTS = 8  # while runs wait
 TAKES = 40
 IDLE_MINUTES = 20  # longer than any safety look
-ROW = (
-    "{size:>6} {how:8} {first:4.0f} {last:4.0f} ms a run  {calls:4.1f} calls  idle {idle:6.2%}, "
-    "{asked:3.0f} calls a minute  {memory:4.0f} MB  database {disk:3.0f} MB  "
-    "a take {take:3.0f} ms\n"
+ROW_S = 3600.0  # a row of 10,000 on a busy machine
+START_MS, IDLE, MEMORY_MB = 60.0, 0.03, 250.0  # budgets: the idle share is that of 3,000
+FIRST_S, ALL_S = 10.0, 45.0
+RATES = (
+    "runs",
+    "database",
+    "CPU of a start: first, last",
+    "of an end and the next start",
+    "idle",
+    "calls: a start, a minute",
+    "memory: before, most",
+    "database",
+    "took",
 )
+RESTART = ("runs that ended", "database", "CPU: first result, all", "calls: first, all", "took")
+
+
+def line(cells: Sequence[str]) -> str:
+    """Return a line of a table."""
+    return f"| {' | '.join(cells)} |\n"
+
+
+def head(titles: Sequence[str]) -> str:
+    """Return the head of a table."""
+    return "\n" + line(titles) + "|---|---|" + "--:|" * (len(titles) - 2) + "\n"
+
+
+def within(value: float, most: float, text: str) -> str:
+    """Return a figure, in bold if it is beyond its budget."""
+    return text if value <= most else f"**{text}**"
+
+
+def resident_mb() -> float:
+    """Return the memory of this process."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
 
 
 def policy(slots: int) -> str:
@@ -210,19 +243,19 @@ async def start(bench: Bench, number: int, count: int) -> float:
     return (time.process_time() - began) / count * 1000
 
 
-async def idle(bench: Bench) -> tuple[float, float]:
+async def idle(bench: Bench, minutes: float) -> tuple[float, float]:
     """Let time pass without news; return the share of a core, and GitHub's calls a minute."""
     for _ in range(20):  # what the starts left: their check runs are shown
         await bench.world.clock.advance(61)
         await bench.bot.step("sweeper")()
         await bench.settle()
     began, calls = time.process_time(), bench.github.calls
-    for _ in range(60 * IDLE_MINUTES):
+    for _ in range(round(60 * minutes)):
         await bench.world.clock.advance(1)
         await bench.bot.step("sweeper")()
         await bench.settle()
-    share = (time.process_time() - began) / IDLE_MINUTES / 60
-    return share, (bench.github.calls - calls) / IDLE_MINUTES
+    share = (time.process_time() - began) / minutes / 60
+    return share, (bench.github.calls - calls) / minutes
 
 
 async def restart(size: int, kind: str) -> str:
@@ -231,6 +264,7 @@ async def restart(size: int, kind: str) -> str:
         async with open_bench(url, Path(made), 100_000) as bench:
             await starts(bench, size, waiting=False)
             github = bench.github
+            began_s = time.monotonic()
             for run in list(github.runs.values()):
                 github.runs[run.id] = replace(run, status="completed", conclusion="success")
             await bench.world.clock.advance(300)
@@ -242,18 +276,22 @@ async def restart(size: int, kind: str) -> str:
                 await bench.settle()
                 await bench.world.clock.advance(1)
             told = sorted(github.ended.values())
-            first, last = told[0], told[-1]
-            return (
-                f"{len(github.runs)} ended while no bot was there: first result after "
-                f"{first[0] - began:.1f} s of CPU and {first[1] - calls} calls, "
-                f"all after {last[0] - began:.1f} s and {last[1] - calls} calls\n"
+            (first, first_call), (last, last_call) = told[0], told[-1]
+            cells = (
+                f"{len(github.runs):,}",
+                SHOWN[kind],
+                within(first - began, FIRST_S, f"{first - began:.1f} s")
+                + within(last - began, ALL_S, f", {last - began:.1f} s"),
+                f"{first_call - calls:,}, {last_call - calls:,}",
+                f"{time.monotonic() - began_s:.0f} s",
             )
+            return line(cells)
 
 
-async def takes(bench: Bench) -> float:
+async def takes(bench: Bench, most: int) -> float:
     """Let runs end while others wait; return the CPU time of an end and the next start, in ms."""
-    began = time.process_time()
-    for _ in range(TAKES):
+    began, count = time.process_time(), min(TAKES, most)
+    for _ in range(count):
         known = set(bench.github.runs)
         live = next(run for run in bench.github.runs.values() if run.status == "in_progress")
         await bench.end(live)
@@ -262,29 +300,33 @@ async def takes(bench: Bench) -> float:
         [new] = bench.github.runs.keys() - known
         await bench.begin(bench.github.runs[new])
         await bench.settle()
-    return (time.process_time() - began) / TAKES * 1000
+    return (time.process_time() - began) / count * 1000
 
 
-async def row(size: int, kind: str, *, waiting: bool) -> str:
-    """Return a row of figures."""
+async def row(size: int, kind: str, *, waiting: bool, minutes: float = IDLE_MINUTES) -> str:
+    """Return a row of figures, of which some are those of so many idle minutes."""
+    began_s = time.monotonic()
     with tempfile.TemporaryDirectory() as made, database(kind, Path(made)) as (url, disk_mb):
         async with open_bench(url, Path(made), SLOTS if waiting else 100_000) as bench:
+            before = resident_mb()
             first, last = await starts(bench, size, waiting=waiting)
+            say(f"{size} runs are there")
             calls = bench.github.calls / min(size, 2 * PART)
-            share, asked = await idle(bench)
-            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            return ROW.format(
-                size=size,
-                how="wait" if waiting else "go",
-                first=first,
-                last=last,
-                calls=calls,
-                idle=share,
-                asked=asked,
-                memory=memory,
-                disk=disk_mb(),
-                take=await takes(bench) if waiting else 0,
+            share, asked = await idle(bench, minutes)
+            say("nothing happened")
+            most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            cells = (
+                f"{size:,} {'wait' if waiting else 'go'}",
+                SHOWN[kind],
+                within(max(first, last), START_MS, f"{first:.0f} ms, {last:.0f} ms"),
+                f"{await takes(bench, size - SLOTS):.0f} ms" if waiting else "",
+                within(share, IDLE * max(1, size / 3000), f"{share:.1%} of a core"),
+                f"{calls:.1f}, {asked:.0f}",
+                within(most, MEMORY_MB, f"{before:.0f} MB, {most:.0f} MB"),
+                f"{disk_mb():.0f} MB",
+                f"{time.monotonic() - began_s:.0f} s",
             )
+            return line(cells)
 
 
 @contextmanager
@@ -302,27 +344,50 @@ def database(kind: str, folder: Path) -> Iterator[tuple[str, Callable[[], float]
         server.close()
 
 
-def main() -> None:
-    """Print the rows, each by a process of its own."""
+def say(what: str) -> None:
+    """Tell whoever waits how far a row is; the tables go elsewhere."""
+    sys.stderr.write(f"{time.strftime('%X')} {what}\n")
+    sys.stderr.flush()
+
+
+def made_elsewhere(size: int, kind: str, how: str) -> str:
+    """Return a row that another process makes; its error is on stderr."""
+    chosen = ("--runs", str(size), "--database", kind, "--row", how, "--here")
+    command = (sys.executable, "-m", "tests.bench.scale_bench", *chosen)
+    say(f"{size} {how} {kind}")
+    try:
+        made = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=ROW_S, check=True)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        return line((f"{size:,} {how}", SHOWN[kind], f"**{type(error).__name__}**"))
+    return made.stdout
+
+
+def main() -> int:
+    """Print the rows, each by a process of its own; return 1 if one misses its budget."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--runs", type=int, nargs="+", default=[100, 1000, 3000, 10_000])
-    parser.add_argument("--database", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--database", nargs="+", choices=SHOWN, default=["sqlite"])
     parser.add_argument(
-        "--row", choices=("go", "wait", "restart"), help="print one row, by this process"
+        "--row", nargs="+", choices=("go", "wait", "restart"), default=["go", "wait"]
     )
+    parser.add_argument("--here", action="store_true", help="print one row, by this process")
     given = parser.parse_args()
-    if given.row == "restart":
-        sys.stdout.write(asyncio.run(restart(given.runs[0], given.database)))
-        return
-    if given.row:
-        made = row(given.runs[0], given.database, waiting=given.row == "wait")
+    if given.here:
+        size, kind, how = given.runs[0], given.database[0], given.row[0]
+        made = restart(size, kind) if how == "restart" else row(size, kind, waiting=how == "wait")
         sys.stdout.write(asyncio.run(made))
-        return
-    for size in given.runs:
-        for how in ("go", "wait"):
-            chosen = ("--runs", str(size), "--database", given.database, "--row", how)
-            subprocess.run((sys.executable, "-m", "tests.bench.scale_bench", *chosen), check=True)
+        return 0
+    missed = 0
+    for rows, titles in ((("go", "wait"), RATES), (("restart",), RESTART)):
+        chosen = [how for how in rows if how in given.row]
+        sys.stdout.write(head(titles) if chosen else "")
+        for kind, size, how in product(given.database, given.runs, chosen):
+            shown = made_elsewhere(size, kind, how)
+            missed |= "**" in shown
+            sys.stdout.write(shown)
+            sys.stdout.flush()
+    return int(missed)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
