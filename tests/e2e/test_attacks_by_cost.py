@@ -38,13 +38,19 @@ async def held(
     return sandbox
 
 
+async def begins(sandbox: ScriptedSandbox) -> None:
+    """Wait until something is done in the sandbox; done anywhere else it would never begin."""
+    async with asyncio.timeout(60):
+        await sandbox.begun.wait()
+
+
 async def test_a_strangers_dear_policy_names_its_patterns_and_nothing_waits_for_it(
     world: World,
 ) -> None:
     sandbox = await held(world)
     theirs = world.github.people.open_pull("stranger", {PATH: dear_policy()})
     settling = asyncio.create_task(world.settle())
-    await sandbox.begun.wait()
+    await begins(sandbox)
     good = world.open_pull()  # while the check goes on
     await world.github.deliveries.idle()
     await world.bot.step("inbox")()
@@ -99,7 +105,7 @@ async def test_a_strangers_many_files_are_compared_aside_and_nothing_waits_for_i
     theirs = world.github.people.open_pull("stranger", files)
     settling = asyncio.create_task(world.settle())
     async with asyncio.timeout(20):
-        await sandbox.begun.wait()
+        await begins(sandbox)
     good = world.open_pull()  # while the comparison goes on
     await world.github.deliveries.idle()
     await world.bot.step("inbox")()
@@ -124,7 +130,7 @@ async def test_a_dear_log_is_partly_read_and_no_other_run_waits_for_it(world: Wo
     oom = "RuntimeError: NPU out of memory. Tried to allocate 4.64 GiB\n"
     log = oom + "".join(f"[rank{n}]: RuntimeError: boom {n}\n" for n in range(4000))
     ending = asyncio.create_task(world.finish("failure", log))
-    await sandbox.begun.wait()
+    await begins(sandbox)
     good = world.open_pull(path="verl/b.py")
     await world.github.deliveries.idle()
     await world.bot.step("inbox")()

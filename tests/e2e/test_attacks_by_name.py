@@ -143,6 +143,22 @@ async def test_who_pushed_a_branch_does_not_approve_the_pull_request_that_anothe
     assert started(world) == [told.head_sha]
 
 
+async def test_who_owns_a_fork_does_not_approve_what_somebody_else_pushed_there(
+    world: World,
+) -> None:
+    for login in ("opener", "third", "fourth"):
+        world.github.grant(login, "write")
+    pull = world.github.people.open_pull("opener", PROTECTED, NewPull(fork=True))
+    assert pull.head_repo is not None
+    pull.head_repo.owner = world.github.state.user("writer")
+    world.github.people.push(pull, {"verl/a.py": "more"}, by="third")
+    await stands(world)
+    assert "your own commit" in await press(world, pull.head_sha, "writer")
+    await waits(world, pull)
+    await press(world, pull.head_sha, "fourth")
+    assert started(world) == [pull.head_sha]
+
+
 async def test_a_fork_without_a_trace_of_its_pusher_is_approved_by_who_maintains(
     world: World,
 ) -> None:
