@@ -36,6 +36,7 @@ _SETTLED = timedelta(seconds=20)  # GitHub gives up a delivery after 10 s
 _REDELIVER_EVERY_S = 3600.0
 _TRY_AGAIN_S = 60.0  # what GitHub did not take or answer, however seldom it is done
 _NAME_EVERY = 5  # polls: under a former name another repository may be
+_PARKED_EVERY_S, _PARKED_FOR = 3600.0, timedelta(days=1)  # older ones are tried no more
 _PRUNE_EVERY_S = 3600.0
 _PRUNE_AT_ONCE = 500
 # Each pull request costs some calls, and starts runs.
@@ -143,6 +144,7 @@ class Sweeper(Service):
             await self._if_due(all_pulls(repo.id), 60 * poll_s, partial(self._compare_heads, repo))
             check = partial(self._plan_waiting, repo)
             await self._if_due(waiting_pulls(repo.id), 60 * poll_s, check)
+        await self._if_due("parked", _PARKED_EVERY_S, self._retry_parked)
         await self._if_due("prune", _PRUNE_EVERY_S, self._prune)
         if self._clock.now() >= self._gauges_due:
             await self._set_gauges()
@@ -331,6 +333,10 @@ class Sweeper(Service):
             return
         if not pull.open:
             await self._commit(await self._pulls.closed(repo, pull))
+
+    async def _retry_parked(self) -> None:
+        now = self._clock.now()
+        await self._store.deliveries.retry_parked(now - _PARKED_FOR, now)
 
     async def _commit(self, changes: Plan) -> None:
         """Commit a plan with its audit."""

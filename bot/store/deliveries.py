@@ -149,6 +149,15 @@ class Deliveries(Part):
         )
         await self._db.write(lambda conn: conn.execute(change))
 
+    async def retry_parked(self, since: datetime, now: datetime) -> int:
+        """Try the parked deliveries once more that came since then; return how many there are."""
+        parked = text("deliveries.state = 'parked'") & (deliveries.c.received_at >= since)
+        change = update(deliveries).where(parked).values(state="new", due=now)
+        found: int = (await self._db.write(lambda conn: conn.execute(change))).rowcount
+        if found:
+            self._wake.poke(Topic.INBOX)
+        return found
+
     async def is_followed(self, lease: leases.Lease, delivery: Delivery) -> bool:
         """Return True if a newer delivery of the same event and subject waits."""
         same = (deliveries.c.subject == delivery.subject) & (deliveries.c.event == delivery.event)

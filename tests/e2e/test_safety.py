@@ -53,6 +53,28 @@ async def test_a_poisoned_delivery_is_parked_and_blocks_nobody(world: World) -> 
     assert world.github.runs()[-1].inputs["sha"] == bad.head_sha
 
 
+async def test_a_command_that_github_refuses_for_long_is_answered_once_it_does_no_more(
+    world: World,
+) -> None:
+    pull = world.open_pull(path="docs/a.md")
+    await world.settle()
+    await world.sweep()
+    fault = world.github.fault("403", "GET", "*/pulls/*/files", times=99)
+    world.github.people.comment(pull, "maintainer", "/ascend-e2e unit")
+    for _ in range(10):
+        await world.pass_time(200)
+    assert fault.hits == 8
+    await world.clock.advance(3601)
+    await world.sweep()
+    assert fault.hits > 8
+    world.github.faults.clear()
+    await world.clock.advance(3601)
+    await world.sweep()
+    assert [run.inputs["sha"] for run in world.github.runs()] == [pull.head_sha]
+    health = await world.bot.parts.store.health.counts(world.clock.now())
+    assert (health.deliveries_parked, health.deliveries_waiting) == (0, 0)
+
+
 async def test_a_repository_without_a_policy_is_never_written_to(world: World) -> None:
     world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": None})
     await world.settle()

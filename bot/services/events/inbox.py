@@ -28,7 +28,8 @@ from bot.store.leases import Lease
 from bot.telemetry import bind_context, get_log
 
 BATCH = 8
-MAX_TRIES = 8  # a delivery that failed so often is parked and listed in health
+# A delivery that failed so often is parked and listed in health. For a day it is tried every hour.
+MAX_TRIES = 8
 _SHORTEST_WAIT_S = 2
 _LONGEST_WAIT_S = 300
 # To look whether it may be handled, or a newer one has come: that costs no call to GitHub.
