@@ -36,6 +36,8 @@ def test_both_metrics_have_a_curve_that_rises_and_falls_with_them() -> None:
     upper, lower = rows_of(picture, REWARD), rows_of(picture, SECONDS)
     assert 0 < upper[0] < upper[-1] < PANEL < lower[0] < lower[-1] < 2 * PANEL
     assert upper[-1] - upper[0] > PANEL / 2
+    left, right = (picture.crop((x, 0, x + 20, PANEL)) for x in (110, WIDTH - 60))
+    assert max(rows_of(right, REWARD)) < min(rows_of(left, REWARD))  # rows count downwards
 
 
 def test_a_metric_that_was_not_printed_has_no_panel() -> None:

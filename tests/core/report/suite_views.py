@@ -8,6 +8,8 @@ from typing import Any
 from msgspec.structs import replace as with_fields
 
 from bot.core.digest.result import Digest, Found, Progress
+from bot.core.github.limits import TEXT_BYTES
+from bot.core.github.markdown import size
 from bot.core.messages import NOTHING, Message
 from bot.core.model import run_events as ev
 from bot.core.model.queue import Ahead, QueuePosition
@@ -172,3 +174,9 @@ BUSY = QueuePosition(
     ),
     others=1,
 )
+
+
+def pad_for(body: str) -> int:
+    """Return how much longer a cut text must be, so that its next row lacks ten bytes of room."""
+    row = max(size(line) for line in body.splitlines()) + 1
+    return (TEXT_BYTES - size(body) - (row - 10)) % row

@@ -17,6 +17,7 @@ from bot.core.report.comment import COMMENT_MARKER, pull_comments
 from tests.core import views as s
 from tests.core.commands.commenting import offered
 from tests.core.report.goldens import golden
+from tests.core.report.suite_views import pad_for
 
 GREEN = s.done(Outcome.SUCCESS, "")
 RED = s.done(Outcome.FAILURE, "The RayJob ended FAILED", cause=Message("run_failed"))
@@ -145,3 +146,14 @@ def test_a_comment_of_many_long_names_fits_and_keeps_its_marker() -> None:
     body = comment(view(*map(s.chosen, names), runs=runs)).body
     assert size(body) <= TEXT_BYTES
     assert body.endswith(COMMENT_MARKER)
+
+
+def test_a_comment_cut_just_before_a_row_leaves_room_for_its_marker() -> None:
+    names = [f"{number:03}" for number in range(60)]
+    runs = tuple(s.other(name, s.done(Outcome.FAILURE, "x" * 1_900)) for name in names)
+
+    def made(pad: int) -> str:
+        first = s.other("multinode-ppo", s.done(Outcome.FAILURE, "y" * (pad + 1)))
+        return comment(view(s.chosen(), *map(s.chosen, names), runs=(first, *runs))).body
+
+    assert size(made(pad_for(made(0)))) <= TEXT_BYTES

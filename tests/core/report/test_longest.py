@@ -23,6 +23,7 @@ from tests.core import views as s
 from tests.core.messages.uses import placeholders
 from tests.core.proposed import HELD
 from tests.core.report.suite_ends import ENDS
+from tests.core.report.suite_views import pad_for
 from tests.core.report.suite_waits import WAITS
 from tests.core.report.test_golden_gates import GATES
 
@@ -154,4 +155,13 @@ def test_a_reply_of_the_longest_refusals_fits(language: str) -> None:
     for shown in ((), runs):
         body = reply_body(reply, shown, {run.id: 10**12 for run in runs}, s.CTX, s.NOW)
         assert size(body) <= TEXT_BYTES
-        assert longest in body
+        assert body.startswith(longest)  # as sentences, and not as a block of a log
+
+
+def test_a_reply_cut_just_before_a_row_leaves_room_for_its_marker() -> None:
+    runs = [s.other(name, s.done(Outcome.FAILURE, "x" * 1_900)) for name in MANY]
+
+    def made(pad: int) -> str:
+        return reply_body(Reply(s.REPO, 5, 7013, "y" * (pad + 1), ()), runs, {}, s.CTX, s.NOW)
+
+    assert size(made(pad_for(made(0)))) <= TEXT_BYTES
