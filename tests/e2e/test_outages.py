@@ -97,6 +97,12 @@ async def shares(world: World) -> list[float]:
     return [bot.parts.github.part for bot in world.bots]
 
 
+def rates(world: World) -> set[float]:
+    """Return how many writes a second replicas let themselves do for an installation."""
+    channels = [one for bot in world.bots for one in bot.parts.github._channels.values()]
+    return {channel._pace._rate_per_s for channel in channels}
+
+
 async def test_replicas_know_of_each_other_and_share_the_pace_and_what_strangers_may_do(
     world: World,
 ) -> None:
@@ -107,9 +113,12 @@ async def test_replicas_know_of_each_other_and_share_the_pace_and_what_strangers
     world.bots.append(await start_bot(world))
     await shares(world)
     assert (await shares(world), counted()) == ([0.5, 0.5], {2})
+    world.open_pull(path="docs/a.md")  # only now there is an installation to write for
+    await world.settle()
+    assert rates(world) == {0.5}
     await world.bots.pop().close()
     await world.clock.advance(61)
-    assert (await shares(world), counted()) == ([1.0], {1})
+    assert (await shares(world), counted(), rates(world)) == ([1.0], {1}, {1.0})
 
 
 async def test_a_busy_replica_borrows_the_pace_of_an_idle_one_and_never_too_early(

@@ -161,6 +161,7 @@ async def test_a_rayjob_that_lives_on_is_deleted_after_its_workflows_end(cluster
     ("code", "said"),
     [
         (401, "CI's RayJob submitter has refused the bot's token"),
+        (409, "the submitter answered 409"),
         (500, "the submitter answered 500"),
     ],
 )

@@ -129,15 +129,21 @@ async def test_a_pull_request_without_any_file_is_green_ten_seconds_later(world:
 
 
 async def test_of_two_heads_of_one_second_neither_is_believed_at_once(world: World) -> None:
-    world.github.deliveries.hold()
     pull = world.open_pull()
-    stale = of_now(shapes.pull_json(world.github.state, pull))
-    world.github.people.push(pull, {UNIT: "2"})
-    world.github.fault("says", "GET", f"*/pulls/{pull.number}", change=stale)
-    world.github.deliveries.release()
+    data = shapes.pull_json(world.github.state, pull)
+    for files in ({}, {UNIT: "2"}):
+        if files:
+            world.github.people.push(pull, files)
+        await world.github.deliveries.idle()
+        while await world.bot.step("inbox")():
+            pass
+    path = f"*/pulls/{pull.number}"
+    stale = world.github.fault("says", "GET", path, change=of_now(data))
     await world.settle()
     await world.pass_time(11)
+    assert stale.hits == 1
     assert [run.inputs["sha"] for run in world.github.runs()] == [pull.head_sha]
+    assert is_open(world, pull)
 
 
 @pytest.mark.parametrize("asker", ["the dispatch", "a command", "the look at heads"])

@@ -343,7 +343,8 @@ def test_a_kill_for_memory_without_a_table_of_users_is_the_jobs_own() -> None:
 
 
 FAILED = "##[error]Process completed with exit code 1.\n"
-CRASH = TRACE + frame(line=7) + "ValueError: shapes differ\n"
+SHORT = "ValueError: shapes differ\n"
+CRASH = TRACE + frame(line=7) + SHORT
 
 
 @pytest.mark.parametrize(
@@ -353,6 +354,7 @@ CRASH = TRACE + frame(line=7) + "ValueError: shapes differ\n"
         "##[group]Run tests\ncollecting\n" + CRASH + "##[endgroup]\n" + FAILED,
         "\x1b[33m##[group]Run tests\x1b[0m\nshell is bash\n" + CRASH + FAILED,
         "##[group]Run a.sh\na.sh\n" + CRASH + FAILED,  # a header whose end was lost
+        "##[group]Run tests\ncollecting\n" + SHORT + FAILED,
         "##[group]Run a.sh\n\x1b[36;1ma.sh\x1b[0m\n##[error]x\n" + CRASH + FAILED,
         "##[group]Run tests\n##[group]Run a.sh\nshell: bash\n##[endgroup]\n" + CRASH + FAILED,
     ],
