@@ -60,6 +60,7 @@ _ADVICE = {
     "end_unheard": "advice_ended_with",
     "run_no_runner": "advice_no_runner",
     "run_not_taken": "advice_github",
+    "run_deleted": "advice_deleted",
     "run_hidden_rerun": "advice_github",
     "run_not_started": "advice_not_started",
     "run_app_removed": "advice_install",

@@ -40,6 +40,7 @@ _NOT_LEARNED = frozenset(
         "rayjob_not_confirmed",
         "submitter_silent",
         "run_ended_with",
+        "run_deleted",
         "end_unheard",
     }
 )

@@ -10,6 +10,7 @@ from bot.core.messages import NOTHING, Message
 from bot.core.messages.words import duration
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Outcome, Run
+from bot.core.runs.jobs import DELETED
 from bot.core.runs.observed import Observed
 
 # So long after the end of the Actions run an unseen RayJob is not expected any more.
@@ -21,6 +22,7 @@ _ENDS = {
     "timed_out": (Outcome.TIMED_OUT, Message("run_timed_out")),
     "skipped": (Outcome.BROKEN, Message("run_skipped")),
     "startup_failure": (Outcome.BROKEN, Message("run_startup")),
+    DELETED: (Outcome.BROKEN, Message("run_deleted")),
 }
 
 

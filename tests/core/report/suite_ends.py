@@ -210,7 +210,7 @@ ENDS: Mapping[str, SuiteView] = {
     ),
     "broken-skipped": idle(Message("run_skipped")),
     "broken-startup": idle(Message("run_startup")),
-    "broken-deleted": unit(Outcome.BROKEN, Message("run_ended_with", conclusion="deleted")),
+    "broken-deleted": unit(Outcome.BROKEN, Message("run_deleted")),
     "broken-no-runner": s.suite(
         s.done(
             Outcome.BROKEN,

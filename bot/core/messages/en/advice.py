@@ -44,6 +44,7 @@ ADVICE = {
     "advice_cause": "Look at the lines below, mend the cause, and push.",
     "advice_infra": "If a re-run fails in the same way, tell a maintainer.",
     "advice_ended_with": "Open the {actions}: it may show how the run ended.",
+    "advice_deleted": "Its result is lost. If nobody deleted it on purpose, ask a maintainer.",
     "advice_no_runner": "A maintainer has to bring a runner with this label online.",
     "advice_github": "Look at GitHub's status page.",
     "advice_label": "Ask a maintainer whether a runner with this label is online.",

@@ -6,6 +6,7 @@ REASONS = {
     "run_skipped": "every job of the workflow was skipped",
     "run_startup": "GitHub could not start the workflow",
     "run_ended_with": "the Actions run ended with `{conclusion}`",
+    "run_deleted": "the Actions run was deleted on GitHub",
     "run_passed": "The Actions run passed",
     "run_too_early": "ended green after {ran}, the suite's minimum is {minutes} min (min_minutes): "
     "it probably ran nothing",

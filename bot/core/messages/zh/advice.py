@@ -40,6 +40,7 @@ ADVICE = {
     "advice_cause": "查看下方的日志，修复原因后推送。",
     "advice_infra": "如果重跑后以同样的方式失败，请告知维护者。",
     "advice_ended_with": "打开{actions}，那里可能显示运行如何结束。",
+    "advice_deleted": "其结果已丢失。如果不是有人有意删除，请联系维护者。",
     "advice_no_runner": "请维护者让至少一台带该标签的 runner 上线。",
     "advice_github": "查看 GitHub 的状态页面。",
     "advice_label": "请联系维护者确认带该标签的 runner 是否在线。",

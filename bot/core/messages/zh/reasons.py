@@ -6,6 +6,7 @@ REASONS = {
     "run_skipped": "工作流的所有作业都被跳过",
     "run_startup": "GitHub 未能启动工作流",
     "run_ended_with": "Actions 运行以 `{conclusion}` 结束",
+    "run_deleted": "Actions 运行已在 GitHub 上被删除",
     "run_passed": "Actions 运行通过",
     "run_too_early": "{ran}就显示通过，短于该套件的下限 {minutes} 分钟（min_minutes），可能没有"
     "真正运行",
