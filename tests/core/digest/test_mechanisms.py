@@ -355,6 +355,7 @@ CRASH = TRACE + frame(line=7) + SHORT
         "\x1b[33m##[group]Run tests\x1b[0m\nshell is bash\n" + CRASH + FAILED,
         "##[group]Run a.sh\na.sh\n" + CRASH + FAILED,  # a header whose end was lost
         "##[group]Run tests\ncollecting\n" + SHORT + FAILED,
+        "##[group]Run a.sh\n\x1b[36;1ma.sh\x1b[0m\n##[error]" + SHORT + FAILED,
         "##[group]Run a.sh\n\x1b[36;1ma.sh\x1b[0m\n##[error]x\n" + CRASH + FAILED,
         "##[group]Run tests\n##[group]Run a.sh\nshell: bash\n##[endgroup]\n" + CRASH + FAILED,
     ],
