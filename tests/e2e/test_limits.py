@@ -202,7 +202,7 @@ async def test_a_pull_request_has_so_many_runs_at_once(world: World) -> None:
         name
         for name in (NIGHTLY, "unit")
         if world.check(name, pull.head_sha).title
-        == "Queued: 1 run of this pull request is going, 1 may at once"
+        == "Queued: 1 run of this pull request is going, the limit is 1"
     ]
     assert len(waiting) == 1
     await world.finish("success")

@@ -228,7 +228,7 @@ def test_a_pull_request_has_so_many_runs_at_once() -> None:
     )
     queue_state = QueueState(NOW, waiting, holders=(holds("x", ("label:wide", 1), number=7),))
     assert runnable(queue_state) == {"w0": 0}
-    why = quote("2 runs of this pull request are going, 2 may at once")
+    why = quote("2 runs of this pull request are going, the limit is 2")
     assert decide(queue_state, RunId("w1")) == Blocked(
         quote(why), rule="limits.runs_per_pr", ahead=1
     )

@@ -35,7 +35,7 @@ REASONS = {
     "run_hidden": "no run of `{workflow}` showed our id for 10 min: its `run-name` must contain "
     "`${{{{ inputs.ascend_ci }}}}`",
     "run_hidden_rerun": "GitHub took the re-run, and showed no new attempt for 10 min",
-    "run_unwanted_for": "nobody wanted this run for a while",
+    "run_unwanted_for": "nothing needed this run for a while",
     "run_no_runner": "no runner took the job within 24 h",
     "run_stalled": "no output for {minutes} min: the job hangs",
     "run_limit_stop": "the time limit of {minutes} min was reached",
@@ -48,7 +48,7 @@ REASONS = {
     "waits_offline": "no job has started on {label} since {since}: its runners look offline",
     "waits_label": "waiting for a runner with the label {label}",
     "waits_runner": "waiting for a runner",
-    "run_unwanted": "nobody wants this run any more",
+    "run_unwanted": "nothing needs this run any more",
     "again_wanted": "this commit is wanted again",
     "waits_cancel": "being stopped",
     "run_leftover": "{why}; deleting its RayJobs failed ({left}): they may still run",
@@ -62,7 +62,7 @@ REASONS = {
     "Close all but one of them, then push again",
     "run_unclear_pull": "#{number} into `{base}`",
     "run_older": "GitHub's run can be older than the pull request's base: push again",
-    "run_mistaken": "its Actions run is of another base, or can be",
+    "run_mistaken": "its Actions run may belong to another base branch",
     "origin_github": "GitHub, on {event}",
     "origin_mistaken": "GitHub's run followed so far is of another base, or can be",
     "github_said": "{why}. GitHub said: {said}",
@@ -169,8 +169,8 @@ REASONS = {
     "selected_no_file": "no file changed",
     "selected_none": "the changed file matches none of its paths | none of {n} changed files "
     "matches its paths",
-    "waits_per_pull": "{n} run of this pull request is going, {most} may at once | {n} runs of "
-    "this pull request are going, {most} may at once",
+    "waits_per_pull": "{n} run of this pull request is going, the limit is {most} | {n} runs of "
+    "this pull request are going, the limit is {most}",
     "waits_no_hours": "the policy allows no NPU-hours",
     "waits_hours": "{spent} of {limit} NPU-hours of the last 24 h are used",
     "waits_until": "{why}, until about {at} UTC",

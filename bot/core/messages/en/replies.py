@@ -9,9 +9,9 @@ REPLIES = {
     "ask_comment": "Ask somebody with {needed} permission to comment {command}.",
     "ask_click": "Ask somebody with {needed} permission to press *Re-run*.",
     "refuse_moved": "The head moved from {old} to {new} {span} before your comment. "
-    "If you mean the new one: {command}.",
+    "If you mean the new one, comment {command}.",
     "refuse_moved_after": "The head moved from {old} to {new} after your comment was written. "
-    "If you mean the new one: {command}.",
+    "If you mean the new one, comment {command}.",
     "refuse_cancel_moved": "The head moved from {old} to {new} after your comment was written. The "
     "runs of the new one go on. To stop them, write {command} again.",
     "refuse_suite": "No suite {suite}. {guess}Nothing was started.",
@@ -49,9 +49,10 @@ REPLIES = {
     "again. The filters of its workflow decide when it starts.",
     "refuse_no_command": "No command starts {suite}, because its `triggers` in the policy lack "
     "`command`. Nothing was started. {command} lists the suites that commands start.",
-    "refuse_sha": "{sha} is not known as a head of this pull request. For the head now: {command}.",
+    "refuse_sha": "{sha} is not known as a head of this pull request. For the head now, "
+    "comment {command}.",
     "refuse_unseen": "The pull request changed shortly before your comment, so you may not have "
-    "seen its head {new}. If you mean it: {command}.",
+    "seen its head {new}. If you mean it, comment {command}.",
     "refuse_approve": "Approving {sha} needs {needed} permission here, and you have {level}. "
     "{todo}",
     "refuse_own": "{sha} is your own commit, and nobody approves their own. "
@@ -64,7 +65,7 @@ REPLIES = {
     "its suites, reopen it.",
     "refuse_no_head": "{old} is not the head of an open pull request. Nothing was started.",
     "refuse_pin": "To run {old} again nevertheless, comment {command} there.",
-    "refuse_head_now": "For the head now: {command}.",
+    "refuse_head_now": "For the head now, comment {command}.",
     "refuse_cancel": "Cancelling {suite} needs {needed} permission here, and you have {level}. "
     "Ask the author of the pull request, or somebody with {needed} permission, to comment "
     "{command}.",
@@ -83,7 +84,7 @@ REPLIES = {
     "{todo}",
     "refuse_runner_open": "{suite} is already queued or running on this commit, and not for "
     "{label} alone. {todo}",
-    "cancel_first": "To start it anew, cancel it first: {command}.",
+    "cancel_first": "To start it anew, cancel it first: comment {command}.",
     "wait_first": "It does not run for this pull request alone, so wait until it has ended.",
     "refuse_force": "`--force` needs maintain permission here, and you have {level}, so {suite} "
     "was not started. Leave `--force` out, or ask somebody with maintain permission to comment "

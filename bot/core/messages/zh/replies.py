@@ -7,8 +7,10 @@ REPLIES = {
     "refuse_start": "{sha}尚未批准：在其上启动{suite}需要{needed}权限，而你的权限是{level}。{todo}",
     "ask_comment": "请有{needed}权限的成员评论{command}。",
     "ask_click": "请有{needed}权限的成员点“重跑”按钮。",
-    "refuse_moved": "在你评论前{span}，最新提交从{old}变为{new}。如果要用新的提交：{command}。",
-    "refuse_moved_after": "在你评论之后，最新提交从{old}变为{new}。如果要用新的提交：{command}。",
+    "refuse_moved": "在你评论前{span}，最新提交从{old}变为{new}。"
+    "如果要用新的提交，请评论{command}。",
+    "refuse_moved_after": "在你评论之后，最新提交从{old}变为{new}。"
+    "如果要用新的提交，请评论{command}。",
     "refuse_cancel_moved": "在你评论之后，最新提交从{old}变为{new}。新提交的运行不受影响。"
     "如果要取消它们，请再次评论{command}。",
     "refuse_suite": "没有名为{suite}的套件。{guess}没有启动任何套件。",
@@ -40,9 +42,9 @@ REPLIES = {
     "的过滤条件决定。",
     "refuse_no_command": "{suite}不能用命令启动：策略中它的 `triggers` 没有 `command`。没有启动任"
     "何套件。{command}列出可用命令启动的套件。",
-    "refuse_sha": "没有记录表明{sha}曾是该 PR 的最新提交。要用当前的最新提交：{command}。",
-    "refuse_unseen": "PR 在你评论前不久有变化，你可能还没有看到最新提交{new}。如果就是要用它："
-    "{command}。",
+    "refuse_sha": "没有记录表明{sha}曾是该 PR 的最新提交。要用当前的最新提交，请评论{command}。",
+    "refuse_unseen": "PR 在你评论前不久有变化，你可能还没有看到最新提交{new}。如果就是要用它，"
+    "请评论{command}。",
     "refuse_approve": "批准{sha}需要{needed}权限，而你的权限是{level}。{todo}",
     "refuse_own": "{sha}是你自己的提交，任何人都不能批准自己的提交。"
     "请另一位有{needed}权限的成员评论{command}。",
@@ -51,7 +53,7 @@ REPLIES = {
     "refuse_head": "{old}已不是 {pull} 的最新提交，现在是{new}。没有启动任何套件。{todo}",
     "refuse_no_head": "{old}不是任何打开的 PR 的最新提交。没有启动任何套件。",
     "refuse_pin": "如果仍要重跑{old}，请在该 PR 中评论{command}。",
-    "refuse_head_now": "要用当前的最新提交：{command}。",
+    "refuse_head_now": "要用当前的最新提交，请评论{command}。",
     "refuse_cancel": "取消{suite}需要{needed}权限，而你的权限是{level}。请 PR 的作者或有{needed}权"
     "限的成员评论{command}。",
     "refuse_rate": "这里每人每分钟最多 {limit} 条命令，你的其余命令未处理：请一分钟后再写。",
@@ -64,7 +66,7 @@ REPLIES = {
     "请在策略中把{key}加入它的 `settable`。",
     "refuse_set_open": "{suite}已在这个提交上排队或运行，但输入不同。{todo}",
     "refuse_runner_open": "{suite}已在这个提交上排队或运行，但不只限于{label}。{todo}",
-    "cancel_first": "要重新启动，请先取消：{command}。",
+    "cancel_first": "要重新启动，请先取消：评论{command}。",
     "wait_first": "它不只为这个 PR 运行，请等它结束。",
     "refuse_force": "`--force` 需要 maintain 权限，而你的权限是{level}，因此没有启动{suite}。请去"
     "掉 `--force`，或请有 maintain 权限的成员评论{command}。",
