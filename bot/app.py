@@ -46,6 +46,7 @@ from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.follower import JobFollower
 from bot.services.reporter import Reporter, Where
 from bot.services.runs.claims import Claims
+from bot.services.runs.job_lists import JobLists
 from bot.services.runs.native import Natives
 from bot.services.runs.runner import RunReconciler
 from bot.services.runs.submitter_health import SubmitterHealth
@@ -92,6 +93,7 @@ class Parts:
     checker: PolicyChecker
     long_lists: LongLists
     strangers: Strangers
+    job_lists: JobLists
 
     def new_id(self) -> str:
         """Return a new ULID."""
@@ -105,7 +107,7 @@ class Parts:
             self.store, self.github, self.clock, checker=self.checker, default=default
         )
         shared = (self.store, self.github, self.clock, self.wake, self.loop, self.new_id)
-        return Deps(*shared, policies, self.long_lists, self.strangers)
+        return Deps(*shared, policies, self.long_lists, self.strangers, self.job_lists)
 
 
 @asynccontextmanager
@@ -152,7 +154,8 @@ async def open_parts(
         checker = PolicyChecker(sandbox, shares=CpuShares(clock))
         strangers = Strangers(github, clock)
         outside = (metrics, issuer, heard, sandbox, checker, LongLists(clock), strangers)
-        yield Parts(settings, store, github, rayjobs, wake, clock, loop, *outside)
+        lists = JobLists(github, clock)
+        yield Parts(settings, store, github, rayjobs, wake, clock, loop, *outside, lists)
 
 
 async def _submitter(stack: AsyncExitStack, settings: Settings) -> Submitter | None:

@@ -61,6 +61,7 @@ class ActionsJob:
     completed_at: datetime | None
     failed_step: str = ""
     check_id: int = 0  # of its check run
+    attempt: int = 1  # of the run, in which it ran
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,9 @@ class GitHub(Protocol):
     async def jobs(self, repo: Repo, run_id: int, attempt: int) -> tuple[ActionsJob, ...]:
         """List the jobs of a run's attempt."""
 
+    async def all_jobs(self, repo: Repo, run_id: int) -> tuple[ActionsJob, ...]:
+        """List the jobs of all attempts of a run."""
+
     def job_log(self, repo: Repo, job_id: int) -> AsyncGenerator[bytes, None]:
         """Stream the log of a completed job."""
 
@@ -171,6 +175,12 @@ class GitHub(Protocol):
 
     async def rerun(self, repo: Repo, run_id: int, *, failed_only: bool) -> None:
         """Re-run a finished run, or its failed jobs."""
+
+    async def rerun_job(self, repo: Repo, job_id: int) -> None:
+        """Re-run a job of a finished run, and the jobs that need it.
+
+        GitHub refuses (403) a job that another workflow was called for.
+        """
 
     async def comment(self, repo: Repo, number: int, body: str) -> int:
         """Post a comment; return its id."""

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from bot.core.messages import Message
 from bot.core.model.ids import RepoId, Sha
+from bot.core.model.own_jobs import OwnJob
 from bot.core.model.people import Account
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.core.model.selections import SelectionDetails, StoredSelection
@@ -31,6 +32,8 @@ from bot.core.policy.selection import (
     select_cost,
     touches_protected,
 )
+from bot.core.workflows.own_jobs import own_jobs
+from bot.core.workflows.reading import MAX_BYTES as MAX_WORKFLOW_BYTES
 from bot.ports.clock import Clock
 from bot.ports.github import ChangedFiles, FileText, GitHub
 from bot.ports.sandbox import Done, Sandbox, Stopped, StoppedBy
@@ -114,6 +117,13 @@ class PolicyChecker:
         protected = touches_protected(listed.files, POLICY_PATH, truncated=listed.truncated)
         found = select_unlisted(policy, trigger, OFTEN if listed.often else DEAR)
         return replace(found, protected=protected, truncated=listed.truncated)
+
+    async def own_jobs(
+        self, raw: bytes, suites: dict[str, tuple[str, ...]], owner: str
+    ) -> dict[str, tuple[OwnJob, ...]]:
+        """Return the jobs of suites in a workflow's file, whose author may be anybody."""
+        answer = await self._run(owner, own_jobs, raw[: MAX_WORKFLOW_BYTES + 1], suites)
+        return answer.value if isinstance(answer, Done) else {}
 
     async def _of(
         self, owner: str | Account, work: Callable[[*Texts], Checked | Comparison], *texts: *Texts

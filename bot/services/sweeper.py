@@ -13,7 +13,7 @@ from bot.core.model.repos import Repo
 from bot.core.planning.audit import audited
 from bot.core.planning.head_trigger import HeadTrigger
 from bot.core.planning.plan import Plan
-from bot.core.runs.native import EVENTS
+from bot.core.runs.native import EVENTS, events_of
 from bot.ports.errors import DatabaseTrouble, Held, Permanent, Transient
 from bot.ports.logs import LogFiles
 from bot.ports.wake import Topic
@@ -132,7 +132,7 @@ class Sweeper(Service):
         for repo in await self._store.repos.with_dispatched_runs():
             await self._if_due(f"runs:{repo.id}", poll_s, partial(self._lists.dispatched, repo))
         for repo, runs in await self._store.runs.native():
-            for event in EVENTS:
+            for event in events_of(run.snapshot for run in runs):
                 # Few runs are of a push or of `pull_request_target`: they are listed less often.
                 every_s = poll_s if event == EVENTS[0] else 5 * poll_s
                 check = partial(self._lists.native, repo, runs, event)

@@ -13,6 +13,7 @@ from bot.ports.wake import Topic, Wake
 from bot.services.events.long_lists import LongLists
 from bot.services.events.strangers import Strangers
 from bot.services.policies import PolicyReader
+from bot.services.runs.job_lists import JobLists
 from bot.store import Store
 from bot.telemetry import Log, Metrics, get_log
 
@@ -53,6 +54,7 @@ class Deps:
     policies: PolicyReader
     long_lists: LongLists
     strangers: Strangers
+    job_lists: JobLists
 
     async def wake_due(self) -> bool:
         """Wake the loops that have due rows: one read instead of a claim of each idle loop."""
@@ -73,6 +75,7 @@ class Service:
         self._policies = deps.policies
         self._long_lists = deps.long_lists
         self._strangers = deps.strangers
+        self._job_lists = deps.job_lists
 
     def _maker(self) -> AttemptMaker:
         """Return a maker of attempts that begin now."""

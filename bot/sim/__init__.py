@@ -38,6 +38,8 @@ Use in a process::
         sim.people.rerun_actions(run, "mia", failed_only=True)
         group = sim.people.merge_group(pull, "mia"); .destroy_group(group, "mia", "merged")
         run = sim.actions.native(pull, "file.yml"); sim.actions.cancel(run, force=False)
+        night = sim.actions.triggered("file.yml", "schedule", user, fields={"schedule": "…"})
+        sim.actions.start_job(run, "unit (a2)"); .finish_job(run, "unit (a2)", "failure")
         sim.actions.start(run); sim.actions.finish(run, "failure", log="…", jobs={"a": "success"})
         await sim.engine.wait(run)                                             # executing runs
         sim.deliveries.hold(); .release(); await .flush(); await .idle()

@@ -12,6 +12,7 @@ from bot.sim.runners import Runners
 from bot.sim.workflow import Start, Workflows, parse
 
 MAX_ATTEMPTS = 50
+_NOT_PASSED = {"failure", "timed_out", "cancelled", "skipped"}
 HELD = "action_required"
 WORKFLOW_TROUBLE = "workflow"  # this job has the log if the file cannot run at all
 
@@ -69,6 +70,28 @@ class Actions:
         run.status, run.conclusion = "queued", None
         self._attempt(run, None)
 
+    def triggered(
+        self,
+        file: str,
+        event: str,
+        by: User,
+        *,
+        branch: str | None = None,
+        fields: dict[str, Any] | None = None,
+        repo: Repo | None = None,
+    ) -> Run:
+        """Start a workflow at a branch's tip as GitHub does on `schedule` or `workflow_run`.
+
+        ``fields`` are of the event: `{"schedule": "0 17 * * *"}`.
+        """
+        repo = repo or self._state.repo()
+        workflow, branch = self.workflows.find(repo, file), branch or repo.default_branch
+        sha = repo.git.tip(repo.branch_ref(branch))
+        assert sha is not None
+        source = (repo.git.read(sha, workflow.path) or b"").decode("utf-8", "replace")
+        start = Start(workflow, event, branch, sha, source, by, {}, fields=fields or {})
+        return self._begin(repo, start)
+
     def _begin(self, repo: Repo, start: Start, *, held: bool = False) -> Run:
         state, now = self._state, self._state.clock.now()
         app = state.actions_app
@@ -96,6 +119,7 @@ class Actions:
             head_branch=branch,
             inputs=start.inputs,
             pull=start.pull,
+            fields=start.fields,
         )
         run.title = self._title(run)
         state.runs[run.id] = run
@@ -119,26 +143,48 @@ class Actions:
     def _attempt(self, run: Run, keys: set[str] | None) -> None:
         """Make the jobs of an attempt, all of them or those named, and start it."""
         specs = parse(run.source).jobs
-        known = {spec.key: self._engine.job_name(run, spec) for spec in specs.values()}
-        for key, (name, labels) in (known or {WORKFLOW_TROUBLE: (WORKFLOW_TROUBLE, [])}).items():
-            if keys is None or key in keys:
+        known = [
+            (spec.key, *made)
+            for spec in specs.values()
+            for made in self._engine.job_names(run, spec)
+        ]
+        for key, name, labels in known or [(WORKFLOW_TROUBLE, WORKFLOW_TROUBLE, [])]:
+            if keys is None or key in keys or name in keys:
                 now, number = self._state.clock.now(), self._state.new_id()
                 run.jobs.append(Job(number, run, run.attempt, key, name, labels, now))
         self._progress.requested(run)
+        left_out = []
         for job in run.of_attempt(run.attempt):
-            if not (specs.get(job.key) and specs[job.key].needs) or self.scripted:
+            spec = specs.get(job.key)
+            if self.scripted and spec and not spec.needs and not self._engine.wants(job, spec):
+                left_out.append(job)
+            elif not (spec and spec.needs) or self.scripted:
                 self._progress.queued(job)
         if not self.scripted:
             self._engine.launch(run)
             return
-        for job in run.of_attempt(run.attempt):
-            spec = specs.get(job.key)
-            if spec and not spec.needs and not self._engine.wants(job, spec):
-                self._progress.finished(job, "skipped")
+        for job in left_out:
+            self._progress.skipped(job)
+        self._end_if_over(run)
+
+    def _end_if_over(self, run: Run) -> None:
         if all(job.status == "completed" for job in run.of_attempt(run.attempt)):
             self._progress.ended(run)
 
-    def rerun(self, run: Run, by: User, *, failed_only: bool = False) -> Run:
+    def rerun_job(self, job: Job, by: User) -> Run:
+        """Run one job again, and those that need it; GitHub refuses one of a called workflow."""
+        specs = parse(job.run.source).jobs
+        if specs[job.key].uses is not None:
+            raise GitHubError(403, "This workflow job cannot be re-run")
+        keys, found = {job.key}, {job.name}
+        while more := {key for key, spec in specs.items() if set(spec.needs) & keys} - keys:
+            keys |= more
+            found |= more
+        return self.rerun(job.run, by, only=found)
+
+    def rerun(
+        self, run: Run, by: User, *, failed_only: bool = False, only: set[str] | None = None
+    ) -> Run:
         """Run again as the Actions tab and the API do: with the same id, as the next attempt."""
         if run.status != "completed":
             raise GitHubError(403, "The workflow run is already running")
@@ -146,7 +192,7 @@ class Actions:
             raise GitHubError(403, "Unable to retry this workflow run: too many attempts")
         if run.workflow.state != "active":
             raise GitHubError(403, "Unable to retry a run of a disabled workflow")
-        keys = self._failed(run) if failed_only else None
+        keys = self._failed(run) if failed_only else only
         if keys is not None and not keys:
             raise GitHubError(403, "This workflow run has no failed jobs")
         run.attempt += 1
@@ -187,6 +233,42 @@ class Actions:
         for job in run.of_attempt(run.attempt):
             if job.status == "queued":
                 self._progress.started(job, 1, runner)
+
+    def start_job(self, run: Run, name: str) -> Job:
+        """Scripted: a runner takes one job of the current attempt."""
+        self._only_scripted()
+        job = next(job for job in run.of_attempt(run.attempt) if job.name == name)
+        self._progress.started(job, 1, "scripted")
+        return job
+
+    def finish_job(
+        self, run: Run, name: str | Job, conclusion: str = "success", log: str = ""
+    ) -> Job:
+        """Scripted: end one job; what needs a failed one is skipped, and the last ends the run."""
+        self._only_scripted()
+        named = (job for job in run.of_attempt(run.attempt) if job.name == name)
+        job = name if isinstance(name, Job) else next(named)
+        now = log_stamp(self._state.clock.now())
+        job.log += [f"{now} {line}" for line in log.splitlines()]
+        self._progress.finished(job, conclusion)
+        self._skip_what_needs(run)
+        self._end_if_over(run)
+        return job
+
+    def _skip_what_needs(self, run: Run) -> None:
+        """Skip the jobs that wait for one that did not pass, and those that wait for them."""
+        specs = parse(run.source).jobs
+        while True:
+            bad = {job.key for job in run.latest() if job.conclusion in _NOT_PASSED}
+            waiting = [
+                job
+                for job in run.of_attempt(run.attempt)
+                if job.status == "queued" and bad & set(specs[job.key].needs)
+            ]
+            if not waiting:
+                return
+            for job in waiting:
+                self._progress.finished(job, "skipped")
 
     def finish(
         self,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bot.sim import matrix
 from bot.sim.checks import Checks
 from bot.sim.expressions import ExpressionError, Scope, condition, evaluate, interpolate
 from bot.sim.model import Job, Run, State
@@ -44,6 +45,9 @@ class Progress:
     def queued(self, job: Job) -> None:
         """Send the event of a job that waits for a runner, and make its check run."""
         self._hooks.workflow_job(job, "queued")
+        self._open_check(job)
+
+    def _open_check(self, job: Job) -> None:
         body = {"name": job.name, "details_url": f"{self._page(job)}/job/{job.id}"}
         job.check = self._checks.open_in(job.run.suite, body, job.run.triggering_actor)
 
@@ -63,6 +67,11 @@ class Progress:
         if job.check is not None:
             by = job.run.triggering_actor
             self._checks.update(job.check, {"status": "in_progress"}, by)
+
+    def skipped(self, job: Job) -> None:
+        """End a job that never waited for a runner: GitHub tells of it once."""
+        self._open_check(job)
+        self.finished(job, "skipped")
 
     def finished(self, job: Job, conclusion: str) -> None:
         """End a job."""
@@ -149,6 +158,7 @@ class Engine:
         repo = run.repo
         event: dict[str, Any] = {"repository": repo_json(self._state, repo)}
         event["inputs"] = {key: _plain(value) for key, value in run.inputs.items()}
+        event |= run.fields
         if run.pull is not None:
             event["pull_request"] = pull_json(self._state, run.pull)
             event["number"] = run.pull.number
@@ -181,6 +191,15 @@ class Engine:
         except ExpressionError as error:
             spec.problems.append(f"job {spec.key}: {error}")
             return spec.name, []
+
+    def job_names(self, run: Run, spec: JobSpec) -> list[tuple[str, list[str]]]:
+        """Return the names and labels of all jobs that a scripted run makes of one."""
+        if spec.strategy is None and spec.uses is None:
+            return [self.job_name(run, spec)]
+        made = list(matrix.names(spec.name, spec.strategy, self.contexts(run)))
+        if spec.uses is not None:
+            return [(f"{name} / run", []) for name, _ in made]
+        return [(name, _labels(spec.labels, scope)) for name, scope in made]
 
     def wants(self, job: Job, spec: JobSpec, *, cancelled: bool = False) -> bool:
         """Return True if the job's `if` lets it run, after the jobs that it needs."""

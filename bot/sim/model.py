@@ -275,6 +275,7 @@ class Run:
     head_branch: str | None = None
     inputs: dict[str, Any] = field(default_factory=dict)
     pull: Pull | None = None
+    fields: dict[str, Any] = field(default_factory=dict)  # of its event, such as `schedule`
     attempt: int = 1
     status: str = "queued"
     conclusion: str | None = None
@@ -284,8 +285,9 @@ class Run:
     past: list[tuple[datetime, dict[str, Any]]] = field(default_factory=list)
 
     def latest(self) -> list[Job]:
-        """Return the newest job of each key."""
-        newest = {job.key: job for job in sorted(self.jobs, key=lambda job: job.attempt)}
+        """Return the newest job of each key and, in a matrix, name."""
+        ordered = sorted(self.jobs, key=lambda job: job.attempt)
+        newest = {(job.key, job.name): job for job in ordered}
         return sorted(newest.values(), key=lambda job: job.id)
 
     def of_attempt(self, attempt: int) -> list[Job]:

@@ -93,6 +93,23 @@ async def _attempt_jobs(call: Call) -> Answer:
     return paged(call, [job_json(call.state, job) for job in jobs], "jobs")
 
 
+@ROUTES.on("GET", f"{RUN}/jobs", "actions")
+async def _jobs(call: Call) -> Answer:
+    """Show the jobs of the newest attempt alone, or with `filter=all` those of every attempt."""
+    run = _run(call)
+    jobs = run.jobs if call.query.get("filter") == "all" else run.of_attempt(run.attempt)
+    return paged(call, [job_json(call.state, job) for job in jobs], "jobs")
+
+
+@ROUTES.on("POST", f"{ACTIONS}/jobs/{{job_id}}/rerun", "actions", "write")
+async def _rerun_job(call: Call) -> Answer:
+    job = call.state.job(call.number("job_id"))
+    if job is None or job.run.repo is not call.repo:
+        raise not_found()
+    call.sim.actions.rerun_job(job, call.me)
+    return Answer({}, 201)
+
+
 @ROUTES.on("GET", f"{ACTIONS}/jobs/{{job_id}}/logs", "actions")
 async def _job_logs(call: Call) -> Answer:
     """Answer 404 until the job is completed, then 302 to a one-minute link."""

@@ -1,7 +1,7 @@
 """Workflow files: a declared subset of their syntax, and the dispatch of one."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
@@ -60,9 +60,14 @@ class StepSpec(
 
 class JobSpec(
     msgspec.Struct,
-    rename={"labels": "runs-on", "condition": "if", "timeout_minutes": "timeout-minutes"},
+    rename={
+        "labels": "runs-on",
+        "condition": "if",
+        "timeout_minutes": "timeout-minutes",
+        "arguments": "with",
+    },
 ):
-    """A job as written. The simulation refuses it for its `problems`."""
+    """A job as written. The simulation does not execute it for its `problems`."""
 
     name: Any = None
     labels: Any = None
@@ -76,6 +81,9 @@ class JobSpec(
     timeout_minutes: Any = None
     container: Any = None
     environment: Any = None  # its secrets are the repository's here
+    strategy: Any = None  # of a scripted run only
+    uses: Any = None  # so, too: the workflow that it calls has one job, `run`
+    arguments: Any = {}
     key: str = ""
     problems: list[str] = []
 
@@ -159,7 +167,10 @@ def _job(key: str, data: dict[str, Any], file: WorkflowFile) -> JobSpec:
         step, unknown = _read(defaults | raw, StepSpec, where)
         problems += [*unknown, *_step_problems(raw, where)]
         steps.append(step)
-    if not steps:
+    for name in ("strategy", "uses"):
+        if data.get(name) is not None:
+            problems.append(f"job {key}: key {name!r} is not simulated")
+    if not steps and not job.uses:
         problems.append(f"job {key}: has no steps")
     job.key, job.name, job.steps, job.problems = key, str(job.name or key), steps, problems
     job.needs = [job.needs] if isinstance(job.needs, str) else list(job.needs)
@@ -195,6 +206,7 @@ class Start:
     by: User
     inputs: dict[str, Any]
     pull: Pull | None = None
+    fields: dict[str, Any] = field(default_factory=dict)  # of the event, such as `schedule`
 
 
 class Workflows:

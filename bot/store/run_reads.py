@@ -121,11 +121,28 @@ class RunReads(rows.Reads):
         """Return our latest attempt that is part of this Actions run."""
         return next(iter(await self._found(Run, *_of_actions_run(repo_id, actions_run_id))), None)
 
+    async def following(
+        self, repo_id: RepoId, actions_run_id: int, *, mistaken: bool = False
+    ) -> tuple[Run, ...]:
+        """Return the latest attempt of each suite that follows this Actions run.
+
+        With ``mistaken`` also those that followed it although it was of another base.
+        """
+        latest: dict[str, Run] = {}
+        for run in await self._found(Run, *_of_actions_run(repo_id, actions_run_id)):
+            latest.setdefault(run.suite, run)
+        return tuple(run for run in latest.values() if mistaken or not run.mistaken)
+
     async def of_actions_attempt(
         self, repo_id: RepoId, actions_run_id: int, actions_attempt: int
     ) -> Run | None:
-        """Return our attempt that is this attempt of an Actions run."""
-        return await self._last(*_of_actions_attempt(repo_id, actions_run_id, actions_attempt))
+        """Return our attempt that is this attempt of an Actions run.
+
+        Of several suites it is that with RayJobs: a workflow has one at most.
+        """
+        query = _of_actions_attempt(repo_id, actions_run_id, actions_attempt)
+        found = await self._found(Run, *query)
+        return max(found, key=lambda run: (run.snapshot.suite.rayjob, run.attempt), default=None)
 
     async def get(self, run_id: RunId) -> Run | None:
         """Return the run as it is stored now."""

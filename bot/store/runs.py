@@ -10,7 +10,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.ids import RunId
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import RunEvent, WorkflowRunEnded
+from bot.core.model.run_events import RunEvent, StartedByGitHub, WorkflowRunEnded
 from bot.core.model.runs import Claimant, Outcome, Run, State, StopReason
 from bot.core.planning.plan import AuditEntry
 from bot.ports.wake import Topic
@@ -226,9 +226,10 @@ async def _consequences(conn: DbConnection, save: SaveRun, now: datetime) -> Non
     run = save.run
     await run_rows.add_run_events(conn, save.run_events)
     await run_rows.add_rayjobs(conn, save.rayjobs, now)
-    if run.actions_run_id is not None and any(
-        isinstance(run_event.what, WorkflowRunEnded) for run_event in save.run_events
-    ):
+    told = [type(run_event.what) for run_event in save.run_events]
+    if StartedByGitHub in told:  # only now it is known which jobs are the suite's
+        await conn.execute(update(runs).where(runs.c.id == run.id).values(snapshot=run.snapshot))
+    if run.actions_run_id is not None and WorkflowRunEnded in told and not run.snapshot.suite.jobs:
         await end_jobs(conn, run.repo_id, run.actions_run_id)
     if save.release_all or save.release:
         names = None if save.release_all else save.release

@@ -273,7 +273,6 @@ async def test_a_job_whose_condition_fails_is_skipped_and_so_is_a_run_of_such_jo
     names = [name for name in inbox.names() if name.startswith("workflow_")]
     assert names == [
         "workflow_run.requested",
-        *["workflow_job.queued"] * 2,
         *["workflow_job.completed"] * 2,
         "workflow_run.completed",
     ]

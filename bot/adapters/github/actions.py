@@ -70,6 +70,11 @@ class ActionsCalls(Api):
         call = get(repo, "jobs", url, id=run_id, attempt=attempt)
         return await self._list(repo, call, "jobs", decode.actions_job)
 
+    async def all_jobs(self, repo: Repo, run_id: int) -> tuple[ActionsJob, ...]:
+        """Return the jobs of all attempts of a run."""
+        call = get(repo, "all_jobs", RUN + "/jobs?filter=all&per_page=100", id=run_id)
+        return await self._list(repo, call, "jobs", decode.actions_job)
+
     async def job_log(self, repo: Repo, job_id: int) -> AsyncGenerator[bytes, None]:
         """Stream the log of a completed job; ``LogMissing`` while it does not exist.
 
@@ -116,6 +121,11 @@ class ActionsCalls(Api):
         how = "rerun-failed-jobs" if failed_only else "rerun"
         call = Call("rerun", "POST", RUN + "/{how}", named(repo, id=run_id, how=how))
         await self._read(repo, call, as_is)
+
+    async def rerun_job(self, repo: Repo, job_id: int) -> None:
+        """Re-run a job of a finished run, and those that need it. Not repeated, as above."""
+        url = "/repos/{owner}/{repo}/actions/jobs/{id}/rerun"
+        await self._read(repo, Call("rerun_job", "POST", url, named(repo, id=job_id)), as_is)
 
 
 def _created(since: datetime, until: datetime | None = None) -> str:

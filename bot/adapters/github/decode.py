@@ -179,6 +179,7 @@ def actions_job(data: Json) -> ActionsJob:
         completed_at=optional_time(data.get("completed_at")),
         failed_step=(failed[0].get("name") or "") if failed else "",
         check_id=int((data.get("check_run_url") or f"{data['id']}").rpartition("/")[2]),
+        attempt=int(data.get("run_attempt") or 1),
     )
 
 

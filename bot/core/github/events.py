@@ -135,6 +135,7 @@ class WorkflowJobEvent:
     conclusion: str | None
     labels: tuple[str, ...]
     runner: str
+    sha: Sha  # of the run
 
 
 @dataclass(frozen=True, slots=True)

@@ -287,6 +287,7 @@ def _workflow_job(payload: Payload, _app_id: int | None) -> Event | Ignored:
         conclusion=_maybe_text(payload, "workflow_job.conclusion") or None,
         labels=tuple(_storable(str(item)) for item in labels) if isinstance(labels, list) else (),
         runner=_maybe_text(payload, "workflow_job.runner_name"),
+        sha=Sha(_maybe_text(payload, "workflow_job.head_sha")),
     )
 
 

@@ -14,6 +14,7 @@ import msgspec
 from bot.core.digest.result import Digest
 from bot.core.messages import NOTHING, Message
 from bot.core.model.ids import RunId
+from bot.core.model.own_jobs import OwnJob
 from bot.core.model.runs import Outcome
 
 APPROVAL = "action_required"
@@ -103,6 +104,7 @@ class NativeRunSeen(_What, frozen=True):
     head_branch: str = ""
     pulls: tuple[int, ...] = ()
     quiet: tuple[int, ...] = ()  # pull requests to which nothing had happened
+    own_jobs: tuple[OwnJob, ...] = ()  # of the suite, as the workflow's file has them
 
 
 class NativeRunUnclear(_What, frozen=True):
@@ -151,6 +153,7 @@ class WorkflowRunEnded(_What, frozen=True):
     conclusion: str | None
     idle: bool = False  # green, and no job on the suite's label succeeded
     failed_job: str = ""  # green, and this job on the suite's label failed
+    needed: str = ""  # the suite's own job was skipped, because this one failed
 
 
 class LogRead(_What, frozen=True):

@@ -34,6 +34,7 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
     SUPERSEDED = "superseded"
     BROKEN = "broken"
+    SKIPPED = "skipped"  # its own jobs are not in this Actions run: their conditions say so
 
 
 class StopReason(StrEnum):
@@ -115,7 +116,7 @@ class Claimant:
     """A pull request, merge group, push or schedule that a run runs for.
 
     Sources are ``pr:N``, ``group:SHA``, ``push:BRANCH``, ``nightly:NAME@TIME``,
-    and for a former head of N ``pin:N:COMMENT``.
+    ``github:EVENT:ACTIONS_RUN``, and for a former head of N ``pin:N:COMMENT``.
     """
 
     run_id: RunId

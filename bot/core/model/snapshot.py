@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from bot.core.messages import NOTHING, Message
+from bot.core.model.own_jobs import OwnJob, is_own
 from bot.core.policy.models import Language, Limits, Log, Start, Suite
 
 
@@ -46,6 +47,8 @@ class Snapshot:
     altered: tuple[str, ...] = ()  # inputs that a person set: such a run says nothing for the gate
     reason: Message = NOTHING  # why it was selected, in words
     language: Language = Language.EN  # of its texts
+    own_jobs: tuple[OwnJob, ...] = ()  # as the file of its Actions run has them, once that began
+    apart: str = ""  # "schedule:99": it follows this Actions run, which is of no pull request
 
     @property
     def title(self) -> str:
@@ -72,17 +75,25 @@ class Snapshot:
             retryable=True,
             reason=NOTHING,
             language=Language.EN,
+            own_jobs=(),
         )
 
     @property
     def essence(self) -> str:
         """Return a digest of what a result speaks of: it says nothing of a suite with another.
 
-        It is the workflow and its branch, the inputs, how the result is judged, and whose policy
-        says so.
+        It is the workflow and its branch, its jobs, the inputs, how the result is judged, and whose
+        policy says so. What no pull request started says nothing of one.
         """
-        parts = [self.suite.essence.model_dump(mode="json"), self.ref, self.policy_ref]
+        suite = self.suite.essence.model_dump(mode="json")
+        if not self.suite.jobs:
+            del suite["jobs"]  # as it was before there were any: stored results still count
+        parts = [suite, self.ref, self.policy_ref, *filter(None, [self.apart])]
         return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+    def owns(self, job: str) -> bool:
+        """Return True if a job of the workflow, by its shown name, is one of the suite's."""
+        return not self.suite.jobs or is_own(self.suite.jobs, self.own_jobs, job)
 
     def is_from(self, other: "Snapshot") -> bool:
         """Return True if both are of one branch's policy, and of one branch's workflow."""

@@ -155,7 +155,7 @@ def _continued(run: Run, before: Run) -> Run:
     labels = run.snapshot.labels if run.snapshot.native else fitting  # GitHub chose a native's
     return replace(
         run,
-        snapshot=replace(run.snapshot, labels=labels),
+        snapshot=replace(run.snapshot, labels=labels, own_jobs=before.snapshot.own_jobs),
         rerun_of=before.actions_run_id,
         actions_attempt=before.actions_attempt,
     )

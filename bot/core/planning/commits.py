@@ -14,7 +14,7 @@ from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.policy.models import Policy, Trigger
 from bot.core.policy.selection import Selection, select
 
-SOURCES = ("group:", "push:", "nightly:")
+SOURCES = ("group:", "push:", "nightly:", "github:")
 """How the claimants of commits without a pull request begin."""
 
 UNLISTED = Message("selected_unlisted")

@@ -1,7 +1,9 @@
 """The changes that follow from an event, as one value that one transaction commits."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from bot.core.github.events import InstallationEvent
 from bot.core.messages import Message
@@ -112,3 +114,16 @@ class Plan:
     republish: tuple[RepublishCheck, ...] = ()
     audit: tuple[AuditEntry, ...] = ()
     installation: InstallationEvent | None = None  # its repositories become (in)active
+
+
+def joined(repo: Repo | None, plans: Iterable[Plan]) -> Plan:
+    """Return several plans about runs as one."""
+    parts = tuple(plans)
+    return Plan(
+        repo=repo,
+        new_runs=tuple(chain.from_iterable(part.new_runs for part in parts)),
+        run_events=tuple(chain.from_iterable(part.run_events for part in parts)),
+        gates=tuple(dict.fromkeys(chain.from_iterable(part.gates for part in parts))),
+        republish=tuple(chain.from_iterable(part.republish for part in parts)),
+        audit=tuple(chain.from_iterable(part.audit for part in parts)),
+    )

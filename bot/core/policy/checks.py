@@ -139,6 +139,11 @@ def _paths(path: Path, suite: Mapping[str, Any], _data: Mapping[str, Any]) -> It
 
 def _native(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Problem]:
     if suite.get("start") != Start.NATIVE:
+        if suite.get("jobs"):
+            yield Problem((*path, "jobs"), Message("policy_jobs_native"))
+        for index, trigger in _texts(suite.get("triggers")):
+            if trigger == Trigger.SCHEDULE:
+                yield Problem((*path, "triggers", index), Message("policy_schedule_native"))
         return
     yield from _followed_once(path, suite, _mapping(data.get("suites")))
     for name in ("inputs", "settable"):
@@ -153,13 +158,28 @@ def _native(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> It
 def _followed_once(
     path: Path, suite: Mapping[str, Any], suites: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """Refuse a second native suite for one workflow: a run can only belong to one suite."""
+    """Refuse a second native suite for one workflow, unless each names jobs of its own.
+
+    A RayJob is told for an Actions run, so only one suite of a workflow can have RayJobs.
+    """
     same = {"start": Start.NATIVE, "workflow": suite.get("workflow")}
     before = takewhile(lambda item: item[0] != path[-1], suites.items())
-    others = (key for key, other in before if same.items() <= _mapping(other).items())
-    for key in islice(others, 1):
-        text = Message("policy_native_twice", suite=shown(key))
-        yield Problem((*path, "workflow"), text)
+    others = [
+        (key, _mapping(other)) for key, other in before if same.items() <= _mapping(other).items()
+    ]
+    named = dict(_texts(suite.get("jobs")))
+    for key, other in others[:1]:
+        if not (named and other.get("jobs")):
+            yield Problem((*path, "workflow"), Message("policy_native_twice", suite=shown(key)))
+    first = {name: key for key, other in others[::-1] for _, name in _texts(other.get("jobs"))}
+    for index, name in named.items():
+        if name in first:
+            text = Message("policy_job_twice", suite=shown(first[name]))
+            yield Problem((*path, "jobs", index), text)
+    rayjobs = [key for key, other in others if other.get("rayjob") is True]
+    for key in rayjobs[:1]:
+        if suite.get("rayjob") is True:
+            yield Problem((*path, "rayjob"), Message("policy_rayjob_twice", suite=shown(key)))
 
 
 _SUITE_CHECKS: tuple[

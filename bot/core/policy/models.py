@@ -42,6 +42,7 @@ class Trigger(StrEnum):
     PULL_REQUEST = "pull_request"
     COMMAND = "command"
     NIGHTLY = "nightly"
+    SCHEDULE = "schedule"  # native: GitHub starts it at its own times, never for a pull request
     PUSH = "push"
 
 
@@ -123,6 +124,12 @@ class Suite(PolicyPart):
         default_factory=dict,
         max_length=v.MAX_ITEMS,
         description="Inputs of the workflow; values may contain {sha} {pr} {runner} {run}",
+    )
+    jobs: tuple[v.JobName, ...] = Field(
+        (),
+        max_length=v.MAX_ITEMS,
+        description="native: its jobs of the workflow, by key or shown name; `*` matches any text;"
+        " default: all",
     )
     nodes: v.Count = Field(1, description="Nodes that it uses at once; native: jobs at once")
     npus: v.Count | None = Field(None, description="NPUs on each node; default: the label's")

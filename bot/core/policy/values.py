@@ -34,6 +34,9 @@ MAX_ITEMS = 200
 # GitHub stops a job on a self-hosted runner after five days.
 MAX_JOB_MINUTES = 7200
 
+# GitHub shows at most 100 characters of a job's name; a key may be longer.
+MAX_JOB_CHARS = 200
+
 # The maximum length of a cron time; real ones are much shorter.
 MAX_CRON_CHARS = 100
 
@@ -149,6 +152,13 @@ def check_workflow(name: str) -> str:
     return name
 
 
+def check_job_name(name: str) -> str:
+    """Refuse a text that no job can be called."""
+    if not 0 < len(name) <= MAX_JOB_CHARS or not name.isprintable() or name != name.strip():
+        raise ValueError(Message("wrong_job"))
+    return name
+
+
 def check_input_name(name: str) -> str:
     """Refuse an input name that GitHub does not accept or that the bot itself sends."""
     if not _INPUT.fullmatch(name):
@@ -260,6 +270,7 @@ Label = Annotated[StrictStr, AfterValidator(check_label)]
 # An invalid login would match nobody, and nobody would notice.
 Login = Annotated[StrictStr, _whole(_LOGIN, Message("wrong_login"))]
 Team = Annotated[StrictStr, _whole(_TEAM, Message("wrong_team"))]
+JobName = Annotated[StrictStr, AfterValidator(check_job_name)]
 Workflow = Annotated[StrictStr, AfterValidator(check_workflow)]
 InputName = Annotated[StrictStr, AfterValidator(check_input_name)]
 InputValue = Annotated[StrictStr, AfterValidator(check_input_value)]

@@ -38,6 +38,7 @@ _FIX_FIRST = frozenset(
         "refused_permission",
         "refused_other",
         "run_hidden",
+        "run_no_job",
         "run_not_started",
         "run_startup",
         "run_app_removed",
@@ -53,6 +54,7 @@ _ADVICE = {
     "submitter_silent": "advice_submitter",
     "run_skipped": "advice_skipped",
     "run_idle": "advice_idle",
+    "run_no_job": "advice_no_job",
     "run_startup": "advice_startup",
     "run_too_early": "advice_too_early",
     "run_too_early_unknown": "advice_too_early",
@@ -135,6 +137,8 @@ def _title(writer: MarkdownWriter, end: Ending) -> str:
             return _named(writer, "superseded", why)
         case Outcome.BROKEN:
             return _broken(writer, end.run, why)
+        case Outcome.SKIPPED:
+            return capital(why or writer.text("row_skipped"))
     assert_never(end.outcome)
 
 
@@ -165,12 +169,16 @@ def _passed(writer: MarkdownWriter, end: Ending) -> str:
 def _failed(writer: MarkdownWriter, end: Ending, why: str) -> str:
     """Return the cause that the log names; else the failed step and the last line of the job."""
     if end.cause and (told := writer.words(title_of(end.cause))):
+        if end.why.key == "run_needs":
+            return writer.text("failure_needs", why=capital(why), cause=told)
         return told
+    if end.why.key == "run_needs":
+        return capital(why)
     if end.shown.digest and (told := _without_cause(writer, end.shown, end.shown.digest)):
         return told
     if end.why.key.startswith("rayjob_ended"):
         return capital(why)
-    if why and reason(end.run).key != "run_failed":
+    if why and reason(end.run).key not in {"run_failed", "run_own_failed"}:
         return writer.text("failure", why=why)
     if end.shown.digest:
         return writer.text("failure_silent")

@@ -21,6 +21,7 @@ from bot.core.report.standing import (
     Standing,
     SuiteLine,
     SuiteState,
+    is_not_in,
     is_shown,
     optional_suites,
     standing,
@@ -130,7 +131,8 @@ def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
         return ""
     files = _files(writer, view)
     if stand.lines:
-        text = writer.text("gate_none_optional", files=files)
+        left_out = any(is_not_in(line.run) for line in stand.lines)
+        text = writer.text("gate_none_left_out" if left_out else "gate_none_optional", files=files)
     else:
         looked = max(len(item.data.suites) for item in view.selections)
         text = writer.text("gate_none_why", files=files, suites=writer.count("suite", looked))

@@ -132,7 +132,11 @@ def is_shown(line: SuiteLine) -> bool:
 
 def optional_suites(stand: Standing) -> tuple[SuiteLine, ...]:
     """Return the suites that are shown and do not count."""
-    return tuple(line for line in stand.lines if is_shown(line) and not line.required)
+    return tuple(
+        line
+        for line in stand.lines
+        if is_shown(line) and not line.required and not is_not_in(line.run)
+    )
 
 
 def standing(view: GateView) -> Standing:
@@ -182,10 +186,11 @@ def _line(view: GateView, found: list[_Selected], attempts: list[Run]) -> SuiteL
     elsewhere = "" if run else first.passed_at or ""
     auto = any(item.auto for _, item in found)
     native = any(item.native for _, item in found)
+    rewritten = native and _is_rewritten(choices)
     return SuiteLine(
         suite=first.choice.suite,
         reason=first.choice.reason,
-        required=any(item.required for _, item in found),
+        required=any(item.required for _, item in found) and (rewritten or not is_not_in(run)),
         auto=auto,
         heavy=first.tier is Tier.HEAVY,
         native=native,
@@ -196,11 +201,16 @@ def _line(view: GateView, found: list[_Selected], attempts: list[Run]) -> SuiteL
         stand=SuiteState.GREEN
         if elsewhere
         else SuiteState.APPROVAL
-        if native and _is_rewritten(choices)
+        if rewritten
         else SuiteState.OPEN
         if native and run is None  # silence is never green, whatever the rest says
         else _stand(choices, run, auto=auto and not _needs_command(choices, attempts)),
     )
+
+
+def is_not_in(run: Run | None) -> bool:
+    """Return True if the conditions of a suite's jobs leave it out, as GitHub itself says."""
+    return run is not None and run.outcome is Outcome.SKIPPED
 
 
 def _needs_command(choices: list[SelectionDetails], attempts: list[Run]) -> bool:
@@ -228,7 +238,8 @@ def _trusted(choices: list[SelectionDetails]) -> bool:
 
 def _stand(choices: list[SelectionDetails], run: Run | None, *, auto: bool) -> SuiteState:
     if run and run.state is State.DONE:
-        return SuiteState.GREEN if run.outcome is Outcome.SUCCESS else SuiteState.RED
+        passed = run.outcome is Outcome.SUCCESS or is_not_in(run)
+        return SuiteState.GREEN if passed else SuiteState.RED
     approved = _trusted(choices)
     if run and on_github(run.snapshot, run.state):
         return SuiteState.GITHUB

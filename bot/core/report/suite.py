@@ -31,10 +31,11 @@ _CONCLUSIONS = {
     Outcome.CANCELLED: "cancelled",
     Outcome.SUPERSEDED: "cancelled",
     Outcome.BROKEN: "failure",
+    Outcome.SKIPPED: "skipped",  # as GitHub shows its jobs; the gate alone is to be required
 }
 _IN_PROGRESS = frozenset({State.RUNNING, State.CANCELLING, State.FINISHING})
 # A superseded commit is no head: its re-run would be refused.
-_NOT_AGAIN = frozenset({Outcome.SUCCESS, Outcome.SUPERSEDED})
+_NOT_AGAIN = frozenset({Outcome.SUCCESS, Outcome.SUPERSEDED, Outcome.SKIPPED})
 _BAD = frozenset({Outcome.FAILURE, Outcome.TIMED_OUT, Outcome.BROKEN})
 
 
@@ -135,6 +136,8 @@ def _ended(writer: MarkdownWriter, view: SuiteView, end: Ending, title: str) -> 
         return (measured(writer, progress_of(view.rayjobs), view.usual), said)
     said = "" if writer.words(reason(run)).lower() in title.lower() else stop(capital(why))
     left = writer.prose(left_over(view))
+    if end.outcome is Outcome.SKIPPED:
+        return (writer.text("not_in_why"),)
     if end.outcome is Outcome.SUPERSEDED:
         newer = run.why.key in {"superseded_by", "superseded_night"}
         return (

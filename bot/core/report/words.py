@@ -28,6 +28,7 @@ SUSPECT = {
     "rayjob_none": "kind_no_rayjob",
     "run_idle": "kind_no_job",
     "run_skipped": "kind_nothing_ran",
+    "run_no_job": "kind_nothing_ran",
     "run_startup": "kind_nothing_ran",
     "run_not_started": "kind_nothing_ran",
 }

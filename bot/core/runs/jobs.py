@@ -1,7 +1,13 @@
-"""The jobs of a green Actions run: one on the suite's label must have passed, and none failed."""
+"""What the jobs of an Actions run say of its end.
+
+Of a green one, a job on the suite's label must have passed, and none failed. A suite that names its
+jobs is judged by them alone, as soon as they have ended.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import accumulate
 
 from bot.core.model.run_events import (
     JobChanged,
@@ -11,9 +17,13 @@ from bot.core.model.run_events import (
     WorkflowRunEnded,
 )
 from bot.core.model.runs import Run
+from bot.core.model.snapshot import Snapshot
 
 DELETED = "deleted"  # the conclusion of a run that GitHub no longer knows
+ABSENT = "absent"  # the conclusion of a suite's own jobs, where the Actions run has none of them
 _FAILED = {"failure", "timed_out"}
+_WORST = ("failure", "timed_out", "cancelled")  # first
+_GOOD = frozenset({"success", "neutral", "skipped"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +43,78 @@ def green_end(run: Run, jobs: Iterable[JobEnd]) -> WorkflowRunEnded:
     failed = next((job.name for job in ours if job.conclusion in _FAILED), "")
     idle = "success" not in {job.conclusion for job in ours}
     return WorkflowRunEnded(run.actions_attempt, "success", idle, failed)
+
+
+def own_end(run: Run, jobs: Iterable[JobEnd], conclusion: str | None) -> WorkflowRunEnded | None:
+    """Return the end of the jobs that a suite names; None while it can't be told.
+
+    ``conclusion`` is that of the Actions run, None while it goes on.
+    """
+    known = tuple(jobs)
+    own = [job for job in known if run.snapshot.owns(job.name)]
+    if conclusion is None and (not own or _is_going_on(run, own)):
+        return None
+    ends = {job.conclusion or conclusion for job in own}
+    bad = [end for end in ends if end not in _GOOD]
+    worst = next((end for end in _WORST if end in bad), next(iter(bad), None))
+    if worst:
+        return WorkflowRunEnded(run.actions_attempt, worst)
+    skipped = [job for job in own if job.conclusion == "skipped"]
+    if needed := next(filter(None, (_failed_need(run, job, known) for job in skipped)), ""):
+        return WorkflowRunEnded(run.actions_attempt, "failure", needed=needed)
+    if not own:
+        told = conclusion if conclusion not in {"success", "failure", "skipped"} else ABSENT
+        return WorkflowRunEnded(run.actions_attempt, told)
+    return WorkflowRunEnded(run.actions_attempt, "success" if "success" in ends else "skipped")
+
+
+def own_jobs_over(run: Run, jobs: Iterable[JobEnd]) -> bool:
+    """Return True if all jobs have ended that a suite names."""
+    own = [job for job in jobs if run.snapshot.owns(job.name)]
+    return bool(run.snapshot.suite.jobs and own) and not _is_going_on(run, own)
+
+
+def npus_held(run: Run, run_events: Iterable[RunEvent]) -> int:
+    """Return the NPUs that the jobs of a native suite held at once, as far as webhooks told.
+
+    A job on no label of the suite holds none; without any news it is what the policy says.
+    """
+    frozen = run.snapshot
+    moves: list[tuple[datetime, int]] = []
+    begun: dict[int, int] = {}
+    for item in sorted(run_events, key=lambda event: event.at):
+        what = item.what
+        if not isinstance(what, JobChanged) or what.attempt != run.actions_attempt:
+            continue
+        if what.status == "in_progress":
+            begun[what.job_id] = _npus_of(frozen, what.labels)
+            moves.append((item.at, begun[what.job_id]))
+        elif what.status == "completed":
+            moves.append((item.at, -begun.get(what.job_id, 0)))
+    if not any(begun.values()):
+        return frozen.suite.nodes * frozen.npus_at(run.label)
+    return max(accumulate(npus for _, npus in moves))
+
+
+def _npus_of(frozen: Snapshot, labels: tuple[str, ...]) -> int:
+    asked = {label.casefold() for label in labels}
+    own = [label.name for label in frozen.labels if label.name.casefold() in asked]
+    return frozen.npus_at(own[0]) if own else 0
+
+
+def _is_going_on(run: Run, own: list[JobEnd]) -> bool:
+    """Return True if a job of the suite has not ended, or is only known from the file."""
+    known = [item.job for item in run.snapshot.own_jobs]
+    seen = [any(job.shows(one.name) for one in own) for job in known]
+    return not all(seen) or any(job.conclusion is None for job in own)
+
+
+def _failed_need(run: Run, skipped: JobEnd, jobs: tuple[JobEnd, ...]) -> str:
+    """Return the key of the failed job for which a job was skipped, "" if there is none."""
+    own = [item for item in run.snapshot.own_jobs if item.job.shows(skipped.name)]
+    failed = [job.name for job in jobs if job.conclusion in _FAILED]
+    needs = (need for item in own for need in item.needs)
+    return next((need.key for need in needs if any(map(need.shows, failed))), "")
 
 
 def told_end(run: Run, run_events: Iterable[RunEvent]) -> WorkflowRunEnded | None:

@@ -9,11 +9,12 @@ from datetime import timedelta
 
 from bot.core.messages import Message
 from bot.core.model.ids import Sha
+from bot.core.model.own_jobs import OwnJob
 from bot.core.model.run_events import NativeRunSeen, WorkflowRunChanged
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.snapshot import Snapshot
 from bot.core.model.workflow_runs import WorkflowRun
-from bot.core.policy.models import Policy, Start
+from bot.core.policy.models import Policy, Start, Suite, Trigger
 from bot.core.runs.attribution import STARTS_WITHIN
 from bot.core.runs.cancellation import end_stopped, why_to_stop
 from bot.core.runs.observed import Observed
@@ -23,6 +24,8 @@ from bot.core.runs.steps import Bind, End, ReadEnd, Step, Wait
 
 # `workflow_run` runs on another commit, and a `merge_group` has a commit of its own.
 EVENTS = ("pull_request", "pull_request_target", "push")
+# Of no pull request: at a time, by hand, or after another workflow.
+APART = ("schedule", "workflow_dispatch", "workflow_run")
 # The webhook of a pull request may come so long after that of its run.
 LATE_PULL = timedelta(minutes=2)
 LOST_AFTER = timedelta(hours=24)  # then its end is looked for, in case every webhook was lost
@@ -34,7 +37,9 @@ _NOT_STARTED = Message("run_not_started")
 _FOLDER = ".github/workflows/"
 
 
-def as_seen(seen: WorkflowRun, quiet: tuple[int, ...] = ()) -> NativeRunSeen:
+def as_seen(
+    seen: WorkflowRun, quiet: tuple[int, ...] = (), own_jobs: tuple[OwnJob, ...] = ()
+) -> NativeRunSeen:
     """Return the event that lets a run follow this Actions run."""
     return NativeRunSeen(
         actions_run_id=seen.id,
@@ -46,6 +51,7 @@ def as_seen(seen: WorkflowRun, quiet: tuple[int, ...] = ()) -> NativeRunSeen:
         head_branch=seen.head_branch,
         pulls=seen.pulls,
         quiet=quiet,
+        own_jobs=own_jobs,
     )
 
 
@@ -70,14 +76,39 @@ def as_change(seen: WorkflowRun) -> WorkflowRunChanged:
     return WorkflowRunChanged(seen.attempt, seen.status, seen.conclusion)
 
 
-def native_suites(policy: Policy, path: str) -> tuple[str, ...]:
-    """Return the native suites of a workflow's path, which may end in ``@branch``."""
+def events_of(snapshots: Iterable[Snapshot]) -> tuple[str, ...]:
+    """Return the events whose Actions runs are listed for native runs."""
+    found = {snapshot.apart.partition(":")[0] for snapshot in snapshots}
+    return (*(EVENTS if "" in found else ()), *(event for event in APART if event in found))
+
+
+def apart(seen: WorkflowRun) -> str:
+    """Return what tells the runs of an Actions run without a pull request from all others."""
+    return f"{seen.event}:{seen.id}"
+
+
+def apart_source(seen: WorkflowRun) -> str:
+    """Return the claimant of such runs."""
+    return f"github:{apart(seen)}"
+
+
+def native_suites(policy: Policy, path: str, *, apart: bool = False) -> tuple[str, ...]:
+    """Return the native suites of a workflow's path, which may end in ``@branch``.
+
+    Those that only schedules start are left out, unless no pull request is behind it (``apart``).
+    """
     name = path.partition("@")[0].removeprefix(_FOLDER)
     return tuple(
         key
         for key, suite in policy.suites.items()
         if suite.start is Start.NATIVE and suite.workflow == name
+        if apart or native_for_pulls(suite)
     )
+
+
+def native_for_pulls(suite: Suite) -> bool:
+    """Return True if a native suite may run for a pull request."""
+    return suite.started_by(Trigger.PULL_REQUEST) or not suite.started_by(Trigger.SCHEDULE)
 
 
 def may_adopt(seen: WorkflowRun, attempts: Iterable[Run]) -> bool:
@@ -109,7 +140,8 @@ def wait_for_start(given: ReconcileInput, observed: Observed) -> Step:
         return end_stopped(given, stop)
     if observed.native is not None:
         found = observed.native
-        return Bind(found.actions_run_id, found.attempt, found.url, found.event)
+        about = (found.url, found.event, found.own_jobs)
+        return Bind(found.actions_run_id, found.attempt, *about)
     until, why = run.created_at + STARTS_WITHIN, _NOT_STARTED
     if observed.unclear is not None:
         told_at, unclear = observed.unclear
@@ -120,9 +152,12 @@ def wait_for_start(given: ReconcileInput, observed: Observed) -> Step:
 
 
 def end_if_unwanted(given: ReconcileInput) -> End | None:
-    """End a run without claimants; its Actions run goes on, because GitHub started it."""
+    """End a run whose Actions run goes on: nobody wants it, or a person cancels one of many suites.
+
+    GitHub started it, and it can't cancel a job alone.
+    """
     stop = why_to_stop(given)
-    if stop and stop.kind is StopReason.SUPERSEDE:
+    if stop and (stop.kind is StopReason.SUPERSEDE or given.shared):
         return end_stopped(given, stop)
     return None
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 from bot.core.messages import Message
 from bot.core.model import run_events as ev
 from bot.core.model.runs import Run
+from bot.core.runs.jobs import JobEnd, own_jobs_over
 
 T = TypeVar("T")
 
@@ -51,16 +52,16 @@ def fold(run: Run, run_events: Iterable[ev.RunEvent]) -> Observed:
     searches = {
         what for _, what in _each(known, ev.DispatchSearched) if what.dispatch == len(intents)
     }
-    refused = [what.why for _, what in _each(known, ev.DispatchRefused)]
     native = [what for _, what in _each(known, ev.NativeRunSeen)]
     jobs = _each(known, ev.JobChanged)
     changes = [
         (at, what) for at, what in _each(known, ev.WorkflowRunChanged) if what.attempt == attempt
     ]
     ends = [(at, what) for at, what in _each(known, ev.WorkflowRunEnded) if what.attempt == attempt]
-    over = [at for at, what in changes if what.status == "completed"]
-    told: list[tuple[datetime, ev.WorkflowRunChanged | ev.JobChanged]] = [*changes, *jobs]
-    begun = [at for at, what in told if (what.attempt, what.status) == (attempt, "in_progress")]
+    over = [at for at, what in changes if what.status == "completed"] + _own_jobs_over(run, jobs)
+    begun = _begun(attempt, jobs)
+    if not run.snapshot.suite.jobs:  # else it may be a job of another suite that began
+        begun += _begun(attempt, changes)
     cancels, forced = _each(known, ev.CancelSent), _each(known, ev.ForceCancelSent)
     cancel_taken = any(what.taken for _, what in cancels) or any(what.taken for _, what in forced)
     deletes = {what.number: (at, what.problem) for at, what in _each(known, ev.RayJobsDeleted)}
@@ -71,7 +72,7 @@ def fold(run: Run, run_events: Iterable[ev.RunEvent]) -> Observed:
         accepted=any(what.number == len(intents) for _, what in _each(known, ev.DispatchAccepted)),
         unsent=frozenset(what.number for _, what in _each(known, ev.DispatchUnsent)),
         searches=len(searches),
-        refused=refused[0] if refused else None,
+        refused=next((what.why for _, what in _each(known, ev.DispatchRefused)), None),
         native=max(native, key=lambda what: what.actions_run_id, default=None),
         unclear=next(iter(_each(known, ev.NativeRunUnclear)), None),
         waits_for_approval=_waits_for_approval({what.status for _, what in changes}, jobs),
@@ -96,6 +97,22 @@ def fold(run: Run, run_events: Iterable[ev.RunEvent]) -> Observed:
 def _each(run_events: list[ev.RunEvent], kind: type[T]) -> list[tuple[datetime, T]]:
     """Return the events of a kind with their times, oldest first."""
     return [(item.at, item.what) for item in run_events if isinstance(item.what, kind)]
+
+
+def _begun(
+    attempt: int, told: Iterable[tuple[datetime, ev.WorkflowRunChanged | ev.JobChanged]]
+) -> list[datetime]:
+    return [at for at, what in told if (what.attempt, what.status) == (attempt, "in_progress")]
+
+
+def _own_jobs_over(run: Run, jobs: list[tuple[datetime, ev.JobChanged]]) -> list[datetime]:
+    """Return when the last job of a suite that names its jobs ended, if all have."""
+    told = [(at, what) for at, what in jobs if what.attempt == run.actions_attempt]
+    ends = {what.job_id: JobEnd(what.name, (), None) for _, what in told}
+    over = (what for _, what in told if what.conclusion)
+    ends |= {what.job_id: JobEnd(what.name, (), what.conclusion) for what in over}
+    is_over = own_jobs_over(run, ends.values())
+    return [max(at for at, _ in told)] if is_over else []
 
 
 def _waits_for_approval(statuses: set[str], jobs: Sized) -> bool:

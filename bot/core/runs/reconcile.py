@@ -12,6 +12,7 @@ from bot.core.messages import NOTHING, Message
 from bot.core.messages.words import clock
 from bot.core.model.runs import Outcome, State, StopReason, StopRequest
 from bot.core.runs import cancellation, native, steps
+from bot.core.runs.jobs import ABSENT
 from bot.core.runs.observed import Observed, fold
 from bot.core.runs.offline import LOOK_AT_LABEL, OFFLINE_AFTER
 from bot.core.runs.reconcile_input import ReconcileInput
@@ -102,7 +103,9 @@ def _dispatching(given: ReconcileInput, observed: Observed) -> steps.Step:
     stop = cancellation.why_to_stop(given)
     if stop:
         return cancellation.end_stopped(given, stop)
-    if now - observed.intents[0] >= DISPATCH_FOR:
+    # A re-run of its jobs alone waits for those of other suites, however often it was refused.
+    patience = NO_RUNNER_AFTER if given.run.snapshot.suite.jobs else DISPATCH_FOR
+    if now - observed.intents[0] >= patience:
         why = Message("run_not_taken", tries=number)
         return steps.End(Outcome.BROKEN, why, retry=_retry(given, observed, Outcome.BROKEN))
     return steps.Dispatch(number + 1)
@@ -209,7 +212,7 @@ def _conclude(given: ReconcileInput, observed: Observed, verdict: Decided) -> st
 
     One that can't be deleted now does not hold up the verdict.
     """
-    if verdict.outcome is Outcome.SUCCESS:
+    if verdict.outcome in {Outcome.SUCCESS, Outcome.SKIPPED}:
         return steps.End(verdict.outcome, verdict.why)
     if not observed.deletes and cancellation.rayjobs_may_live(given, observed):
         return steps.DeleteRayJobs(1)
@@ -353,7 +356,7 @@ def _retry(given: ReconcileInput, observed: Observed, outcome: Outcome) -> Messa
     snapshot = run.snapshot
     spent = run.retries >= snapshot.suite.infra_retries or not snapshot.retryable
     cancelled = run.stop_request is not None and run.stop_request.kind is StopReason.CANCEL
-    if spent or cancelled or not given.wanted:
+    if spent or cancelled or not given.wanted or observed.conclusion == ABSENT:
         return NOTHING
     if outcome is Outcome.BROKEN:
         return Message("again_broken")

@@ -21,6 +21,7 @@ class ReconcileInput:
     now: datetime
     submitter: bool = True  # True if one is configured
     submitter_down: Message = NOTHING  # since when and why it is down
+    shared: bool = False  # other suites that go on follow the same Actions run
     offline: OfflineLabel | None = None  # if the label of the run looks offline
 
     @property

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.core.messages import NOTHING, Message
+from bot.core.model.own_jobs import OwnJob
 from bot.core.model.runs import Outcome, State, StopReason
 
 
@@ -117,6 +118,7 @@ class Bind:
     attempt: int
     url: str
     event: str
+    own_jobs: tuple[OwnJob, ...] = ()  # of the suite
 
 
 Asking = ReadEnd | FindRayJobs | ReadLog | SendCancel | DeleteRayJobs  # of GitHub or the submitter

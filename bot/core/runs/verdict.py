@@ -10,7 +10,7 @@ from bot.core.messages import NOTHING, Message
 from bot.core.messages.words import duration
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Outcome, Run
-from bot.core.runs.jobs import DELETED
+from bot.core.runs.jobs import ABSENT, DELETED
 from bot.core.runs.observed import Observed
 
 # So long after the end of the Actions run an unseen RayJob is not expected any more.
@@ -55,6 +55,8 @@ def judge(
         return _by_jobs(run, observed)
     if observed.conclusion == "cancelled":
         return _cancelled(run, observed)
+    if end := _of_own_jobs(run, observed):
+        return end
     outcome, why = _ENDS.get(
         observed.conclusion or "",
         (Outcome.BROKEN, Message("run_ended_with", conclusion=str(observed.conclusion))),
@@ -62,6 +64,8 @@ def judge(
     bad = _bad(observed, rayjobs) if run.snapshot.suite.rayjob else []
     if outcome is Outcome.FAILURE and bad:
         return Decided(outcome, _worst(bad).why)  # more telling than the failed workflow
+    if outcome is Outcome.FAILURE and run.snapshot.suite.jobs:
+        why = Message("run_own_failed")
     return Decided(outcome, why)
 
 
@@ -93,6 +97,18 @@ def _by_jobs(run: Run, observed: Observed) -> Decided:
         labels = " / ".join(label.name for label in run.snapshot.labels)
         return Decided(Outcome.BROKEN, Message("run_idle", label=run.label or labels))
     return Decided(Outcome.SUCCESS, Message("run_passed"))
+
+
+def _of_own_jobs(run: Run, observed: Observed) -> Decided | None:
+    """Judge what only the jobs of a suite can say: it names them, or no pull request is behind."""
+    frozen = run.snapshot
+    if observed.end and observed.end.needed:
+        return Decided(Outcome.FAILURE, Message("run_needs", job=observed.end.needed))
+    if observed.conclusion == ABSENT:
+        return Decided(Outcome.BROKEN, Message("run_no_job", jobs=frozen.suite.jobs))
+    if observed.conclusion == "skipped" and (frozen.suite.jobs or frozen.apart):
+        return Decided(Outcome.SKIPPED, Message("run_not_in"))
+    return None
 
 
 def _cancelled(run: Run, observed: Observed) -> Decided:

@@ -5,7 +5,7 @@ A workflow run with our id that no run of ours follows is cancelled.
 
 import re
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.core.github.events import WorkflowJobEvent, WorkflowRunEvent
 from bot.core.messages import Message, Messages
@@ -15,10 +15,10 @@ from bot.core.model.views import GateDue
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.attempts import Claim, PolicyAt, audit_of, next_attempt
 from bot.core.planning.permissions import Refusal, Requester, broken_policy, may_start
-from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck
+from bot.core.planning.plan import AuditEntry, Plan, RepublishCheck, joined
 from bot.core.planning.pull_request import pr_source
 from bot.core.planning.trust import Authorship, Trusted
-from bot.core.runs.native import as_change
+from bot.core.runs.native import as_change, is_waiting
 from bot.core.runs.offline import JobSeen, job_state, own_labels
 from bot.ports.errors import Transient
 from bot.services.runs.native import Natives
@@ -26,6 +26,7 @@ from bot.services.trust import TrustJudge
 from bot.services.workers import Deps, Service
 
 _SOON_S = 5.0  # the end of the attempt before should be known then
+_BOUND_WITHIN = timedelta(seconds=30)  # a run takes a second to follow what was seen for it
 _ULID = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{26}\b")
 
 
@@ -39,16 +40,34 @@ class WorkflowRuns(Service):
 
     async def run_changed(self, event: WorkflowRunEvent) -> Plan:
         """Plan what an event of a workflow run changes."""
-        run = await self._store.runs.of_actions_run(event.repo.id, event.run.id)
-        if run is None or run.mistaken:
+        runs = await self._store.runs.following(event.repo.id, event.run.id)
+        if not runs:
             cancelled = await self._cancel_stray(event)
             found = await self._natives.seen(event.repo, event.run, Source.WEBHOOK)
             return replace(found, audit=(*found.audit, *cancelled))
+        now = self._clock.now()
+        plans = [await self._of_run(event, run, now) for run in runs]
+        if any(run.snapshot.apart for run in runs):  # other suites may have begun since
+            plans.append(await self._natives.seen(event.repo, event.run, Source.WEBHOOK))
+        return joined(event.repo, plans)
+
+    async def _of_run(self, event: WorkflowRunEvent, run: Run, now: datetime) -> Plan:
+        """Plan what an event changes for one of the suites that follow this Actions run."""
         if event.run.attempt > run.actions_attempt:
+            if not await self._ran_again(event, run, now):
+                return Plan()
             return await self._adopt(event, run)
         if run.state is State.DONE:
             return await self._end_late(event, run)
         return Plan(repo=event.repo, run_events=(webhook_event(event, run, self._clock.now()),))
+
+    async def _ran_again(self, event: WorkflowRunEvent, run: Run, now: datetime) -> bool:
+        """Return True if a newer attempt runs jobs of the suite: one job can be run again alone."""
+        if not run.snapshot.suite.jobs:
+            return True
+        attempt = event.run.attempt
+        jobs = await self._job_lists.newest(event.repo, event.run.id, attempt, now)
+        return any(job.attempt == attempt and run.snapshot.owns(job.name) for job in jobs)
 
     async def _adopt(self, event: WorkflowRunEvent, before: Run) -> Plan:
         """Follow a re-run that a person started in the Actions tab, as the next attempt."""
@@ -123,10 +142,11 @@ class WorkflowRuns(Service):
 
     async def job_changed(self, event: WorkflowJobEvent) -> Plan:
         """Plan what an event of a job changes."""
-        run = await self._store.runs.of_actions_run(event.repo.id, event.run_id)
-        await self._occupy_labels(event, known=run is not None)
-        if run is None or run.state is State.DONE:
-            return Plan(repo=event.repo)
+        runs = await self._store.runs.following(event.repo.id, event.run_id)
+        await self._occupy_labels(event, known=bool(runs))
+        if not runs:
+            await self._wait_for_follower(event)
+        its = [run for run in runs if run.state is not State.DONE and run.snapshot.owns(event.name)]
         changed = JobChanged(
             job_id=event.job_id,
             attempt=event.attempt,
@@ -136,8 +156,22 @@ class WorkflowRuns(Service):
             name=event.name,
             labels=event.labels,
         )
-        run_event = RunEvent(run.id, Source.WEBHOOK, self._clock.now(), changed)
-        return Plan(repo=event.repo, run_events=(run_event,))
+        now = self._clock.now()
+        told = tuple(RunEvent(run.id, Source.WEBHOOK, now, changed) for run in its)
+        plan = Plan(repo=event.repo, run_events=told)
+        if event.conclusion == "skipped" or any(run.snapshot.owns(event.name) for run in runs):
+            return plan
+        return joined(event.repo, [plan, await self._natives.job_seen(event, changed)])
+
+    async def _wait_for_follower(self, event: WorkflowJobEvent) -> None:
+        """Raise ``Transient`` if a run is about to follow this Actions run."""
+        at_commit, followed = await self._store.runs.natives_at(event.repo.id, event.sha)
+        seen = followed.get(event.run_id)
+        if seen is None or seen.created_at is None:
+            return
+        young = self._clock.now() - seen.created_at < _BOUND_WITHIN
+        if young and any(is_waiting(item.run) for item in at_commit):
+            raise Transient("the run of this job is not known yet", retry_after_s=1.0)
 
     async def _occupy_labels(self, event: WorkflowJobEvent, *, known: bool) -> None:
         """Store that the job occupies its labels, if the repository has a policy."""

@@ -18,12 +18,14 @@ from bot.core.runs.steps import Dispatch, Search
 from bot.ports.errors import Lost, Permanent, Transient
 from bot.services.runs.claims import Claims
 from bot.services.runs.ledger import Ledger
+from bot.services.runs.own_reruns import OwnReruns, Rerun
 from bot.services.workers import Deps, Service
 from bot.store.runs import ClaimedRun, SaveRun
 
 _FIRST_LOOK = timedelta(seconds=2)  # GitHub's lists show a new run after this at the soonest
 _RERUN_WITHIN = timedelta(days=30)  # GitHub's limits for re-runs
 _MAX_ATTEMPTS = 50
+_LOOK_AT_OTHERS = timedelta(minutes=3)  # that share the Actions run: they may take hours
 _TRY_AGAIN = timedelta(seconds=10)
 # One refusal may be GitHub's slip: of a new workflow, or while permissions change.
 _REFUSED_FOR = timedelta(seconds=60)
@@ -37,16 +39,46 @@ class Dispatcher(Service):
         super().__init__(deps)
         self._ledger = ledger
         self._claims = claims
+        self._reruns = OwnReruns(deps)
 
     async def dispatch(self, claimed: ClaimedRun, repo: Repo, step: Dispatch) -> None:
         """Dispatch the run, unless somebody it runs for needs it no more, or may not have it."""
+        run = claimed.run
+        own = run.rerun_of is not None and bool(run.snapshot.suite.jobs)
+        if own and await self._reruns.plan(repo, run) is None:
+            await self._wait_for_others(claimed)
+            return
         if await self._claims.dropped(claimed, repo):
             await self._ledger.save(claimed, SaveRun(claimed.run, self._clock.now()))
             return
-        run = claimed.run
+        if own and run.rerun_of is not None:
+            async with self._reruns.turn(run.rerun_of):
+                await self._rerun_own(claimed, repo, step.number)
+            return
         failed_only = run.rerun_of is not None and await self._can_rerun(repo, run)
         if run.rerun_of is not None and not failed_only and not run.snapshot.native:
             run = replace(run, rerun_of=None, actions_attempt=1)
+        await self._begin(claimed, repo, (run, Rerun(failed_only)), step.number)
+
+    async def _rerun_own(self, claimed: ClaimedRun, repo: Repo, number: int) -> None:
+        """Run the jobs of a suite again, unless another suite's were a moment ago."""
+        how = await self._reruns.plan(repo, claimed.run)
+        if how is None:
+            await self._wait_for_others(claimed)
+            return
+        run = replace(claimed.run, actions_attempt=how.attempt)
+        await self._begin(claimed, repo, (run, how), number)
+
+    async def _wait_for_others(self, claimed: ClaimedRun) -> None:
+        """Wait while jobs of other suites go on in the same Actions run."""
+        waits = replace(claimed.run, state=State.QUEUED, why=Message("waits_actions_run"))
+        due = self._clock.now() + _LOOK_AT_OTHERS
+        await self._ledger.save(claimed, SaveRun(waits, due))
+
+    async def _begin(
+        self, claimed: ClaimedRun, repo: Repo, order: tuple[Run, Rerun], number: int
+    ) -> None:
+        run, how = order
         run = replace(
             run,
             dispatch_id=run.dispatch_id or self._new_id(),
@@ -56,16 +88,16 @@ class Dispatcher(Service):
             why=NOTHING,
         )
         # The intent is stored before the call, and the lease kept, unless it is lost.
-        intent = (self._event(run, ev.DispatchStarted(step.number)),)
+        intent = (self._event(run, ev.DispatchStarted(number)),)
         if await self._store.runs.note(claimed.lease, run, intent, self._clock.now()):
-            await self._send(claimed, repo, (run, failed_only), step.number)
+            await self._send(claimed, repo, (run, how), number)
 
     async def _send(
-        self, claimed: ClaimedRun, repo: Repo, order: tuple[Run, bool], number: int
+        self, claimed: ClaimedRun, repo: Repo, order: tuple[Run, Rerun], number: int
     ) -> None:
-        run, failed_only = order
+        run, how = order
         try:
-            answer = await self._start(repo, run, failed_only=failed_only)
+            answer = await self._start(repo, run, how)
         except Lost as error:
             failed = _failed(run, error)
             step = SaveRun(failed, self._clock.now() + _FIRST_LOOK)
@@ -96,6 +128,10 @@ class Dispatcher(Service):
     ) -> None:
         """Dispatch anew where GitHub refuses a re-run, unless somebody re-ran it already."""
         number, error = refused
+        own = run.rerun_of is not None and run.snapshot.suite.jobs
+        if own and await self._reruns.is_busy(repo, run):
+            await self._learn(claimed, run, ev.DispatchUnsent(number, quote(str(error))))
+            return
         if run.rerun_of is None or run.snapshot.native:
             since = self._clock.now() - (run.dispatched_at or run.created_at)
             soon = run.rerun_of is None and since < _REFUSED_FOR
@@ -112,22 +148,28 @@ class Dispatcher(Service):
         anew = replace(run, rerun_of=None, actions_attempt=1)
         await self._learn(claimed, anew, ev.DispatchUnsent(number, quote(str(error))))
 
-    async def _start(self, repo: Repo, run: Run, *, failed_only: bool) -> WorkflowRun | None:
+    async def _start(self, repo: Repo, run: Run, how: Rerun) -> WorkflowRun | None:
         """Start the workflow, or re-run the former Actions run; None if GitHub names no run."""
         if run.rerun_of is not None:
-            await self._rerun(repo, run.rerun_of, failed_only=failed_only)
+            await self._rerun(repo, run.rerun_of, how)
             return None
         assert run.label is not None
         frozen = run.snapshot
         inputs = inputs_of(run, run.label)
         return await self._github.dispatch(repo, frozen.suite.workflow, frozen.ref, inputs)
 
-    async def _rerun(self, repo: Repo, actions_run_id: int, *, failed_only: bool) -> None:
-        """Re-run an Actions run, whole where its failed jobs alone can't be."""
+    async def _rerun(self, repo: Repo, actions_run_id: int, how: Rerun) -> None:
+        """Re-run a job or an Actions run, whole where its failed jobs alone can't be."""
         try:
-            await self._github.rerun(repo, actions_run_id, failed_only=failed_only)
+            if how.job_id is not None:
+                await self._github.rerun_job(repo, how.job_id)
+            else:
+                await self._github.rerun(repo, actions_run_id, failed_only=how.failed_only)
         except Permanent:
-            if not failed_only:
+            if how.job_id is not None:  # a job of a called workflow can't be run again alone
+                await self._rerun(repo, actions_run_id, replace(how, job_id=None))
+                return
+            if not how.failed_only:
                 raise
             await self._github.rerun(repo, actions_run_id, failed_only=False)
 

@@ -13,6 +13,7 @@ from bot.core.planning.attempts import AttemptMaker, audit_of, next_attempt
 from bot.core.planning.plan import AuditEntry
 from bot.core.queue.state import Blocked
 from bot.core.report.digest import cause_of
+from bot.core.runs.jobs import npus_held
 from bot.core.runs.observed import fold
 from bot.core.runs.steps import Bind, CleanedUp, Conclude, End, RequestStop, Wait
 from bot.ports.wake import Topic
@@ -56,8 +57,7 @@ class Ledger(Service):
         seen = fold(run, (*claimed.run_events, *result.run_events))
         run = replace(run, started_at=run.started_at or seen.started_at)
         if run.snapshot.native and run.started_at:  # GitHub placed it, and it uses NPUs
-            frozen = run.snapshot
-            run = replace(run, npus=frozen.suite.nodes * frozen.npus_at(run.label))
+            run = replace(run, npus=npus_held(run, (*claimed.run_events, *result.run_events)))
         changed = run.state is not before.state
         # Places in a long queue shift all the time, so a new place alone is only progress.
         queues = (run.queue_position is None) != (before.queue_position is None)
@@ -112,6 +112,7 @@ class Ledger(Service):
             actions_attempt=step.attempt,
             actions_url=step.url,
             dispatched_at=now,
+            snapshot=replace(claimed.run.snapshot, own_jobs=step.own_jobs),
         )
         started = ev.StartedByGitHub(step.attempt, step.event)
         run_event = ev.RunEvent(run.id, ev.Source.RUNNER, now, started)

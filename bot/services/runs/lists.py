@@ -40,7 +40,7 @@ class RunLists(Service):
     async def dispatched(self, repo: Repo) -> None:
         """Learn the state of all dispatched runs."""
         runs = await self._store.runs.dispatched(repo.id)
-        live = {run.actions_run_id: run for run in runs if run.actions_run_id}
+        live = _by_actions_run(runs)
         times = [run.dispatched_at or run.created_at for run in runs]
         if times:
             since = min(times) - _CLOCKS_DIFFER
@@ -56,12 +56,11 @@ class RunLists(Service):
 
     async def native(self, repo: Repo, runs: tuple[Run, ...], event: str) -> None:
         """Learn the state of native runs, and find those whose webhook was lost."""
-        bound = {
-            run.actions_run_id: run
-            for run in runs
-            if run.actions_run_id and self._events.get(run.id, event) == event
-        }
-        waiting = {run.sha: run for run in runs if not (run.actions_run_id or run.rerun_of)}
+        bound = _by_actions_run(run for run in runs if self._event_of(run, event) == event)
+        waiting: dict[str, list[Run]] = {}
+        for run in runs:
+            if not (run.actions_run_id or run.rerun_of):
+                waiting.setdefault(run.sha, []).append(run)
         back = _LOOK_BACK if waiting else _STARTED_BEFORE
         since = min(run.created_at for run in runs) - back
         listed = [item async for page in self._pages(repo, event, since, bound) for item in page]
@@ -69,12 +68,14 @@ class RunLists(Service):
         shown = {item.id for item in listed}
         await self._ask_for(repo, {key: run for key, run in bound.items() if key not in shown})
         for item in listed:
-            if item.head_sha in waiting and item.id not in bound:
-                await self._adopt(repo, item, waiting[item.head_sha])
+            followed = {run.suite for run in bound.get(item.id, ())}
+            left = [run for run in waiting.get(item.head_sha, ()) if run.suite not in followed]
+            if left:
+                await self._adopt(repo, item, left)
         self._wake.poke(Topic.RUNNER)
 
     async def _pages(
-        self, repo: Repo, event: str, since: datetime, live: Mapping[int, Run]
+        self, repo: Repo, event: str, since: datetime, live: Mapping[int, list[Run]]
     ) -> AsyncGenerator[list[WorkflowRun], None]:
         """Yield an event's runs, by older and older windows until all live ones were shown."""
         found: set[int] = set()
@@ -85,7 +86,7 @@ class RunLists(Service):
                 async for page in pages:
                     fresh = [item for item in page if item.id not in found]
                     found.update(item.id for item in fresh)
-                    mine = (live[item.id].id for item in fresh if item.id in live)
+                    mine = (run.id for item in fresh for run in live.get(item.id, ()))
                     self._events.update(dict.fromkeys(mine, event))
                     times = [item.created_at for item in fresh if item.created_at]
                     oldest = min(times, default=oldest)
@@ -94,10 +95,10 @@ class RunLists(Service):
                 return
             until = oldest
 
-    async def _learn(self, live: Mapping[int, Run], listed: Iterable[WorkflowRun]) -> None:
+    async def _learn(self, live: Mapping[int, list[Run]], listed: Iterable[WorkflowRun]) -> None:
         """Store the states of live runs that a list shows."""
         now = self._clock.now()
-        found = [_run_event(live[item.id], item, now) for item in listed if item.id in live]
+        found = [_run_event(run, item, now) for item in listed for run in live.get(item.id, ())]
         await self._store_told(found)
 
     async def _store_told(self, found: list[RunEvent]) -> None:
@@ -105,47 +106,65 @@ class RunLists(Service):
             await self._store.commit(Plan(run_events=tuple(found)), self._clock.now(), done=None)
             self._wake.poke(Topic.RUNNER)
 
-    async def _ask_for(self, repo: Repo, unseen: Mapping[int, Run]) -> None:
+    async def _ask_for(self, repo: Repo, unseen: Mapping[int, list[Run]]) -> None:
         """Ask singly for some of the runs that no list shows."""
         now = self._clock.now()
         for remembered in (self._events, self._asked):
             if len(remembered) > _REMEMBERED:
                 remembered.clear()
         rest = [
-            run
-            for run in unseen.values()
-            if now - (run.dispatched_at or run.created_at) >= _LISTED_AFTER
+            runs
+            for runs in unseen.values()
+            if now - (runs[0].dispatched_at or runs[0].created_at) >= _LISTED_AFTER
         ]
         found = []
-        for run in sorted(rest, key=lambda run: self._asked.get(run.id, _NEVER))[:_MOST_ASKED]:
-            found.append(await self._ask(repo, run))
-            self._asked[run.id] = now
+        rest.sort(key=lambda runs: self._asked.get(runs[0].id, _NEVER))
+        for runs in rest[:_MOST_ASKED]:
+            found += await self._ask(repo, runs)
+            self._asked[runs[0].id] = now
         await self._store_told(found)
 
-    async def _ask(self, repo: Repo, run: Run) -> RunEvent:
-        """Read the state of one run; one that GitHub no longer knows has ended."""
-        assert run.actions_run_id is not None
+    async def _ask(self, repo: Repo, runs: list[Run]) -> list[RunEvent]:
+        """Read the state of one Actions run; one that GitHub no longer knows has ended."""
+        actions_run_id = runs[0].actions_run_id
+        assert actions_run_id is not None
         now = self._clock.now()
         try:
-            seen = await self._github.actions_run(repo, run.actions_run_id)
+            seen = await self._github.actions_run(repo, actions_run_id)
         except Permanent as error:
             if not error.is_gone:
                 raise
-            over = WorkflowRunChanged(run.actions_attempt, "completed")
-            return RunEvent(run.id, Source.POLL, now, over)
-        self._events[run.id] = seen.event
-        return _run_event(run, seen, now)
+            over = [(run, WorkflowRunChanged(run.actions_attempt, "completed")) for run in runs]
+            return [RunEvent(run.id, Source.POLL, now, what) for run, what in over]
+        self._events.update((run.id, seen.event) for run in runs)
+        return [_run_event(run, seen, now) for run in runs]
 
-    async def _adopt(self, repo: Repo, item: WorkflowRun, waiting: Run) -> None:
+    def _event_of(self, run: Run, default: str) -> str:
+        """Return what started the Actions run of a run, as far as it is known."""
+        return run.snapshot.apart.partition(":")[0] or self._events.get(run.id, default)
+
+    async def _adopt(self, repo: Repo, item: WorkflowRun, waiting: list[Run]) -> None:
         """Adopt a workflow run that no row has, or that only a superseded row has."""
         now = self._clock.now()
-        known = await self._store.runs.of_actions_run(repo.id, item.id)
-        if known is not None:
-            came_back = known.outcome is Outcome.SUPERSEDED and item.conclusion != "cancelled"
-            if not came_back or now - waiting.created_at < LATE_PULL:
+        known = await self._store.runs.following(repo.id, item.id, mistaken=True)
+        names = {run.suite for run in waiting}
+        before = [run for run in known if run.suite in names]
+        if before and len(before) == len(names):
+            gone = all(run.outcome is Outcome.SUPERSEDED for run in before)
+            came_back = gone and item.conclusion != "cancelled"
+            if not came_back or now - min(run.created_at for run in waiting) < LATE_PULL:
                 return
         seen = await self._natives.seen(repo, item, Source.POLL)
         await self._store.commit(audited(seen, now, None), now, done=None)
+
+
+def _by_actions_run(runs: Iterable[Run]) -> dict[int, list[Run]]:
+    """Return runs by the Actions run that they follow: several suites may share one."""
+    found: dict[int, list[Run]] = {}
+    for run in runs:
+        if run.actions_run_id:
+            found.setdefault(run.actions_run_id, []).append(run)
+    return found
 
 
 def _run_event(run: Run, item: WorkflowRun, now: datetime) -> RunEvent:

@@ -1,29 +1,33 @@
 """Follows the Actions runs that GitHub starts by its own path filters."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
+from bot.core.github.events import WorkflowJobEvent
 from bot.core.messages import Message
 from bot.core.model.ids import RunId, Sha
+from bot.core.model.own_jobs import OwnJob, is_own
 from bot.core.model.pulls import Pull, PullAt
 from bot.core.model.repos import Repo
-from bot.core.model.run_events import NativeRunUnclear, RunEvent, Source
+from bot.core.model.run_events import JobChanged, NativeRunUnclear, RunEvent, Source
 from bot.core.model.runs import Run
 from bot.core.model.views import GateDue
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning import attempts
 from bot.core.planning.commits import speaks_for
-from bot.core.planning.plan import Plan
+from bot.core.planning.plan import Plan, joined
 from bot.core.planning.pull_request import pr_source
 from bot.core.policy.models import Mode
 from bot.core.runs import native
 from bot.core.runs.attribution import Attribution, attribute, is_mistaken
 from bot.ports.errors import Permanent, Transient
 from bot.services.events.pull_reader import PullReader
+from bot.services.runs.apart import ApartRuns
+from bot.services.runs.workflow_files import WorkflowFiles
 from bot.services.workers import Deps, Service
 
 _SOON_S = 1.0  # when to look again for the pull request
+_REMEMBERED = 1000
 _MOST_ASKED = 4  # pull requests of one branch with one commit, into different bases
 
 
@@ -35,6 +39,14 @@ class _Base:
     suites: tuple[str, ...]
     pulls: tuple[Pull, ...]
     quiet: tuple[int, ...] = ()  # pull requests that the workflow run is not of
+    own_jobs: Mapping[str, tuple[OwnJob, ...]] = field(default_factory=dict)  # of each suite
+
+    def has_begun(self, name: str, runs: Iterable[Run], job: str) -> bool:
+        """Return True if a suite has a part in the Actions run: a job of many may have none."""
+        jobs = self.at.policy.suites[name].jobs
+        if job:
+            return bool(jobs) and is_own(jobs, self.own_jobs.get(name, ()), job)
+        return not jobs or any(map(native.is_waiting, runs))
 
 
 class Natives(Service):
@@ -43,12 +55,44 @@ class Natives(Service):
     def __init__(self, deps: Deps) -> None:
         super().__init__(deps)
         self._reader = PullReader(deps)
+        self._files = WorkflowFiles(deps)
+        self._apart = ApartRuns(deps, self._files)
+        self._heard: dict[int, WorkflowRun] = {}  # that webhooks told of lately, by id
 
-    async def seen(self, repo: Repo, seen: WorkflowRun, source: Source) -> Plan:
+    async def job_seen(self, event: WorkflowJobEvent, changed: JobChanged) -> Plan:
+        """Plan the runs of suites for whose jobs no run follows this Actions run yet."""
+        repo, now = event.repo, self._clock.now()
+        seen = self._heard.get(event.run_id)
+        if seen is None or seen.attempt != event.attempt:
+            if not await self._may_be_of_suite(repo, event.labels):
+                return Plan(repo=repo)
+            seen = await self._github.actions_run(repo, event.run_id)
+        plan = await self.seen(repo, seen, Source.WEBHOOK, event.name)
+        told = (RunEvent(run.id, Source.WEBHOOK, now, changed) for run, _ in plan.new_runs)
+        return replace(plan, run_events=(*plan.run_events, *told))
+
+    async def _may_be_of_suite(self, repo: Repo, labels: tuple[str, ...]) -> bool:
+        """Return True if a job on these labels may be one that a suite names."""
+        policy = await self._policies.known(repo.id, repo.default_branch)
+        asked = {label.casefold() for label in labels}
+        suites = policy.suites.values() if policy else ()
+        return any(
+            suite.jobs and not asked.isdisjoint(map(str.casefold, suite.runners))
+            for suite in suites
+        )
+
+    async def seen(self, repo: Repo, seen: WorkflowRun, source: Source, job: str = "") -> Plan:
         """Plan the runs that follow an Actions run which no row follows yet.
 
-        Raises ``Transient`` while its pull request may only be late: webhooks overtake each other.
+        A suite that names its jobs waits for it, or begins with the first of them: ``job`` is one
+        that was told of. Raises ``Transient`` while its pull request may only be late: webhooks
+        overtake each other.
         """
+        if len(self._heard) >= _REMEMBERED:
+            self._heard.clear()
+        self._heard[seen.id] = seen
+        if seen.event in native.APART:
+            return await self._apart.seen(repo, seen, source, job)
         if seen.event not in native.EVENTS:
             return Plan(repo=repo)
         known = await self._store.pulls.ever_at(repo.id, seen.head_sha)
@@ -61,13 +105,15 @@ class Natives(Service):
         found = await self._attribute(repo, seen, known)
         at_head = await self._store.runs.at(repo.id, seen.head_sha)
         runs = [item.run for item in at_head]
+        if not found.doubted:
+            bases = [await self._with_jobs(repo, seen, _only(base, found)) for base in bases]
         plans = [
             self._doubt(seen, base, found, runs, source)
             if found.doubted
-            else self._follow(seen, _only(base, found), runs, source)
+            else self._follow(seen, base, runs, (source, job))
             for base in bases
         ]
-        return replace(_joined(plans), repo=repo)
+        return joined(repo, plans)
 
     async def _bases(self, repo: Repo, seen: WorkflowRun, here: list[Pull]) -> list[_Base]:
         """Return the bases with suites that follow the workflow."""
@@ -80,6 +126,17 @@ class Natives(Service):
                 own = tuple(pull for pull in here if pull.base_ref == ref)
                 found.append(_Base(at, names, own))
         return found
+
+    async def _with_jobs(self, repo: Repo, seen: WorkflowRun, base: _Base) -> _Base:
+        """Return a base with what the workflow's file says of the jobs that its suites name.
+
+        GitHub runs the file of the head, or of the base.
+        """
+        named = {name: jobs for name in base.suites if (jobs := base.at.policy.suites[name].jobs)}
+        if not named or not base.pulls:
+            return base
+        ref = base.at.base or base.at.ref
+        return replace(base, own_jobs=await self._files.own_jobs(repo, seen, ref, named))
 
     def _wait_for_pull(self, seen: WorkflowRun) -> None:
         """Raise ``Transient`` if the pull request's webhook may still be on its way."""
@@ -117,23 +174,28 @@ class Natives(Service):
             return pull
         return self._reader.newer(pull, answer).after(pull)
 
-    def _follow(self, seen: WorkflowRun, base: _Base, runs: list[Run], source: Source) -> Plan:
+    def _follow(
+        self, seen: WorkflowRun, base: _Base, runs: list[Run], told_by: tuple[Source, str]
+    ) -> Plan:
         """Let the suites of a base follow an Actions run, if it is of a pull request there."""
-        now = self._clock.now()
+        now, (source, job) = self._clock.now(), told_by
         new_runs: list[attempts.NewRun] = []
         told: list[RunEvent] = []
         for name in base.suites if base.pulls else ():
             its = [run for run in runs if run.suite == name]
             request = _request(seen, base, name)
             same = [run for run in its if speaks_for(run, request.snapshot)]
-            if not native.may_adopt(seen, same):
+            if not native.may_adopt(seen, same) or not base.has_begun(name, same, job):
                 continue
             before = attempts.latest_runs(its).get(name)
             run, claimants = self._maker().make(replace(request, before=before))
             new_runs.append((run, claimants))
             told += [
                 RunEvent(run.id, source, now, what)
-                for what in (native.as_seen(seen, base.quiet), native.as_change(seen))
+                for what in (
+                    native.as_seen(seen, base.quiet, base.own_jobs.get(name, ())),
+                    native.as_change(seen),
+                )
             ]
         gates = tuple(_gate(base, seen.head_sha) for _ in new_runs[:1])
         return Plan(new_runs=tuple(new_runs), run_events=tuple(told), gates=gates)
@@ -173,7 +235,7 @@ class Natives(Service):
         pulls = [item.pull for item in known.values() if _is_here(item, sha)]
         left = [item.run for item in runs if item.run.id not in wrong]
         plans = [self._await_its_own(run, found, pulls, left) for run, found in wrong.values()]
-        return replace(_joined(plans), mistaken=tuple(wrong))
+        return replace(joined(None, plans), mistaken=tuple(wrong))
 
     def _await_its_own(
         self, run: Run, found: Attribution, pulls: list[Pull], others: list[Run]
@@ -209,16 +271,6 @@ def _is_here(item: PullAt, sha: Sha) -> bool:
 def _gate(base: _Base, sha: Sha) -> GateDue:
     pull = base.pulls[0]
     return GateDue(pull.repo_id, sha, pull.number, name=base.at.policy.gate.name)
-
-
-def _joined(plans: Iterable[Plan]) -> Plan:
-    """Return several plans for runs as one."""
-    plans = tuple(plans)
-    return Plan(
-        new_runs=tuple(chain.from_iterable(plan.new_runs for plan in plans)),
-        run_events=tuple(chain.from_iterable(plan.run_events for plan in plans)),
-        gates=tuple(chain.from_iterable(plan.gates for plan in plans)),
-    )
 
 
 def _request(seen: WorkflowRun, base: _Base, name: str) -> attempts.AttemptRequest:

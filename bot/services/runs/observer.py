@@ -14,7 +14,7 @@ from bot.core.model.repos import Repo
 from bot.core.model.runs import Run, State
 from bot.core.rayjob.evidence import ActionsLog
 from bot.core.rayjob.record import NotOffered, RayJobRecord
-from bot.core.runs.jobs import JobEnd, deleted_end, green_end, told_end
+from bot.core.runs.jobs import deleted_end, green_end, own_end, told_end
 from bot.core.runs.observed import fold
 from bot.core.runs.steps import DeleteRayJobs, FindRayJobs, ReadEnd, SendCancel
 from bot.core.secrets.redaction import Redactor
@@ -23,6 +23,7 @@ from bot.ports.github import ActionsJob
 from bot.ports.rayjobs import Submitter
 from bot.services.rayjobs.digesters import Digesters
 from bot.services.rayjobs.row import shown_message
+from bot.services.runs.job_lists import ends_of
 from bot.services.runs.ledger import Ledger
 from bot.services.runs.native import Natives
 from bot.services.workers import Deps, Service
@@ -47,23 +48,48 @@ class RunObserver(Service):
     async def read_end(self, claimed: ClaimedRun, repo: Repo, step: ReadEnd) -> None:
         """Read the Actions run: its end counts only as GitHub's API tells it."""
         run = claimed.run
-        assert run.actions_run_id is not None
         try:
-            seen = await self._github.actions_run(repo, run.actions_run_id)
-            if seen.attempt > run.actions_attempt:
-                seen = await self._github.actions_attempt(
-                    repo, run.actions_run_id, run.actions_attempt
-                )
+            end = await self._own_end(claimed, repo)
+            if end is None and _may_be_over(claimed):
+                end = await self._end_of_all(claimed, repo)
         except Permanent as error:
             if error.status != 404:
                 raise
-            await self._ended(claimed, repo, deleted_end(run, claimed.run_events))
-            return
-        asks = seen.conclusion == ev.APPROVAL and seen.attempt == run.actions_attempt
-        if seen.status == "completed" and not asks:
-            await self._ended(claimed, repo, await self._end(claimed, repo, seen.conclusion))
+            end = deleted_end(run, claimed.run_events)
+        if end:
+            await self._ended(claimed, repo, end)
         else:
             await self._ledger.save(claimed, SaveRun(run, self._clock.now() + step.again))
+
+    async def _own_end(self, claimed: ClaimedRun, repo: Repo) -> ev.WorkflowRunEnded | None:
+        """Return the end of the jobs that the suite names, if they have ended before others."""
+        if not claimed.run.snapshot.suite.jobs:
+            return None
+        return own_end(claimed.run, ends_of(await self._jobs(claimed, repo)), None)
+
+    async def _end_of_all(self, claimed: ClaimedRun, repo: Repo) -> ev.WorkflowRunEnded | None:
+        """Return the end of an Actions run that has ended; None while it goes on."""
+        run = claimed.run
+        assert run.actions_run_id is not None
+        seen = await self._github.actions_run(repo, run.actions_run_id)
+        if seen.attempt > run.actions_attempt:
+            seen = await self._github.actions_attempt(repo, run.actions_run_id, run.actions_attempt)
+        asks = seen.conclusion == ev.APPROVAL and seen.attempt == run.actions_attempt
+        if seen.status != "completed" or asks:
+            return None
+        if run.snapshot.suite.jobs:
+            jobs = ends_of(await self._jobs(claimed, repo))
+            return own_end(run, jobs, seen.conclusion or "failure")
+        return await self._end(claimed, repo, seen.conclusion)
+
+    async def _jobs(self, claimed: ClaimedRun, repo: Repo) -> tuple[ActionsJob, ...]:
+        """Return the jobs of the Actions run, as they were told to have ended, or later."""
+        run = claimed.run
+        assert run.actions_run_id is not None
+        if not run.snapshot.suite.jobs:
+            return await self._github.jobs(repo, run.actions_run_id, run.actions_attempt)
+        since = fold(run, claimed.run_events).seen_end_at or self._clock.now()
+        return await self._job_lists.newest(repo, run.actions_run_id, run.actions_attempt, since)
 
     async def _end(
         self, claimed: ClaimedRun, repo: Repo, conclusion: str | None
@@ -76,12 +102,12 @@ class RunObserver(Service):
             return told
         assert run.actions_run_id is not None
         jobs = await self._github.jobs(repo, run.actions_run_id, run.actions_attempt)
-        return green_end(run, [JobEnd(job.name, job.labels, job.conclusion) for job in jobs])
+        return green_end(run, ends_of(jobs))
 
     async def _ended(self, claimed: ClaimedRun, repo: Repo, ended: ev.WorkflowRunEnded) -> None:
         """Save the end; free the label's slot unless a detached RayJob holds it as its pool."""
         run, now = claimed.run, self._clock.now()
-        if run.snapshot.native:  # before its result counts
+        if run.snapshot.native and not run.snapshot.apart:  # before its result counts
             given_up = await self._natives.judge_anew(repo, run.sha)
             if given_up.mistaken:
                 await self._store.commit(given_up, now, done=None)
@@ -183,8 +209,8 @@ class RunObserver(Service):
         assert run.actions_run_id is not None
         job_id = None
         try:
-            jobs = await self._github.jobs(repo, run.actions_run_id, run.actions_attempt)
-            read, job_id = await self._log_of(run, repo, _telling(jobs))
+            jobs = await self._jobs(claimed, repo)
+            read, job_id = await self._log_of(run, repo, _telling(_of_suite(claimed, jobs)))
         except Permanent as error:
             if not error.is_gone and self._has_just_ended(claimed):  # it may be a slip
                 raise Transient(str(error)) from error
@@ -239,6 +265,30 @@ class RunObserver(Service):
         log.feed("".join(f"##[error]{text[:_SAID]}\n" for text in said).encode())
         digest = await log.digest()
         return digest if digest.failure_class == "runner_lost" else None
+
+
+def _may_be_over(claimed: ClaimedRun) -> bool:
+    """Return True if the Actions run was told to have ended, or if all of it is the suite's."""
+    if not claimed.run.snapshot.suite.jobs:
+        return True
+    attempt = claimed.run.actions_attempt
+    told = (item.what for item in claimed.run_events)
+    return any(
+        isinstance(what, ev.WorkflowRunChanged)
+        and (what.attempt, what.status) == (attempt, "completed")
+        for what in told
+    )
+
+
+def _of_suite(claimed: ClaimedRun, jobs: tuple[ActionsJob, ...]) -> tuple[ActionsJob, ...]:
+    """Return the jobs whose logs tell how a suite ended: its own, or the one that they needed."""
+    run = claimed.run
+    end = fold(run, claimed.run_events).end
+    if end and end.needed:
+        needs = (need for item in run.snapshot.own_jobs for need in item.needs)
+        needed = [need for need in needs if need.key == end.needed]
+        return tuple(job for job in jobs if any(need.shows(job.name) for need in needed))
+    return tuple(job for job in jobs if run.snapshot.owns(job.name))
 
 
 def _telling(jobs: tuple[ActionsJob, ...]) -> ActionsJob | None:

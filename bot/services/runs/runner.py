@@ -177,6 +177,18 @@ class RunReconciler(Service):
             submitter=self._health is not None,
             submitter_down=down,
             offline=await self._offline_label(claimed.run),
+            shared=await self._is_shared(claimed.run),
+        )
+
+    async def _is_shared(self, run: Run) -> bool:
+        """Return True if a run that should stop shares its Actions run with others that go on."""
+        stops = run.stop_request is not None and run.state is not State.DONE
+        if run.actions_run_id is None or not (stops and run.snapshot.suite.jobs):
+            return False
+        others = await self._store.runs.following(run.repo_id, run.actions_run_id)
+        return any(
+            other.id != run.id and other.state is not State.DONE and other.stop_request is None
+            for other in others
         )
 
     async def _offline_label(self, run: Run) -> OfflineLabel | None:

@@ -1,10 +1,13 @@
 """What a snapshot freezes of the policy, and when two of them are the same work."""
 
+import json
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
 from bot.core.messages import quote
+from bot.core.model.own_jobs import OwnJob, WorkflowJob
 from bot.core.model.snapshot import SnapshotPool
 from bot.core.planning.attempts import freeze
 from bot.core.policy.models import Tier
@@ -43,6 +46,8 @@ def test_dispatch_ref_may_be_a_branch_of_its_own() -> None:
         ({"redact": ("other",)}, False),
         ({"altered": ("a=b",)}, False),
         ({"labels": ()}, False),
+        ({"own_jobs": (OwnJob(WorkflowJob("a", ("a",))),)}, True),
+        ({"jobs": ("a",)}, False),
     ],
 )
 def test_two_runs_do_the_same_work_whatever_selected_them_and_may_run_beside_them(
@@ -59,3 +64,12 @@ def test_npus_of_a_node_are_the_suites_own_or_the_labels(
     npus: int | None, label: str | None, expected: int
 ) -> None:
     assert with_changes(SAME, npus=npus).npus_at(label) == expected
+
+
+def test_results_from_before_suites_named_jobs_still_count() -> None:
+    assert with_changes(SAME, jobs=("a",)).essence != SAME.essence
+    assert with_changes(SAME, jobs=()).essence == SAME.essence
+    suite = SAME.suite.essence.model_dump(mode="json")
+    assert suite.pop("jobs") == []
+    text = json.dumps([suite, SAME.ref, SAME.policy_ref], sort_keys=True).encode()
+    assert SAME.essence == sha256(text).hexdigest()[:32]

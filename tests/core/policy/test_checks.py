@@ -25,6 +25,8 @@ NIGHT = "triggers: [command, nightly]"
         (["start: native", "settable: {a: b}"], "settable", "GitHub starts a native suite itself"),
         (["start: native", "npus: 9"], "npus", "9 NPUs a node, but a runner of `npu-8` has 8"),
         (["start: native", NIGHT], "triggers[1]", "put `nightly` into its workflow"),
+        (["jobs: [a]"], "jobs", "only a suite with `start: native` can name jobs"),
+        (["triggers: [command, schedule]"], "triggers[1]", "the bot's own times are `nightly`"),
         (["start: native", "triggers: [push]"], "triggers[0]", "put `push` into its workflow"),
         (
             ["inputs: {" + ", ".join(f"i{n}: x" for n in range(21)) + "}"],
@@ -48,6 +50,7 @@ def test_keys_that_contradict_each_other_are_told(lines: list[str], path: str, w
         ["pool: cluster", "nodes: 2", "npus: 16"],
         ["pool: cluster", "nodes: 4"],
         ["start: native", "triggers: [pull_request, command]", "paths: ['**']"],
+        ["start: native", "jobs: [unit, 'e2e *']", "triggers: [schedule]"],
         ["start: native", "nodes: 3"],  # GitHub queues its third job
         ["inputs: {" + ", ".join(f"i{n}: x" for n in range(20)) + "}", "settable: {i0: x}"],
         ["paths: ['!a', b]"],
@@ -77,6 +80,37 @@ def test_a_workflow_that_github_starts_is_followed_by_one_suite() -> None:
     ((at, line, message),) = errors(with_suite("start: native") + other)
     assert (at, line) == ("suites.more.workflow", 12)
     assert message.startswith("suite `unit` follows this workflow already")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "path", "words"),
+    [
+        ("", "jobs: [b]", "workflow", "suite `unit` follows this workflow already"),
+        ("jobs: [a]", "", "workflow", "suite `unit` follows this workflow already"),
+        ("jobs: [a, b]", "jobs: [c, b]", "jobs[1]", "is a job of suite `unit` already"),
+        (
+            "jobs: [a], rayjob: true",
+            "jobs: [b], rayjob: true",
+            "rayjob",
+            "suite `unit` follows the RayJobs of this workflow already",
+        ),
+    ],
+)
+def test_suites_share_a_workflow_if_each_names_its_own_jobs(
+    first: str, second: str, path: str, words: str
+) -> None:
+    suite = "  {}: {{workflow: w.yml, runners: [npu-8], start: native, {}}}\n"
+    head = BASE.partition("suites:")[0] + "suites:\n"
+    loaded(head + suite.format("unit", "jobs: [a], rayjob: true") + suite.format("b", "jobs: [b]"))
+    ((at, _, message),) = errors(head + suite.format("unit", first) + suite.format("b", second))
+    assert at == f"suites.b.{path}"
+    assert words in message
+
+
+@pytest.mark.parametrize("name", ["''", "' a'", '"a\\tb"', "x" * 201])
+def test_a_job_has_a_name_that_github_can_show(name: str) -> None:
+    ((path, _, message),) = errors(with_suite("start: native", f"jobs: [{name}]"))
+    assert (path, message.startswith("must be a job's key")) == ("suites.unit.jobs[0]", True)
 
 
 @pytest.mark.parametrize(

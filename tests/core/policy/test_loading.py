@@ -41,7 +41,7 @@ line 9: suites.two words.runners[0]: unknown runner label `npu-9`; did you mean 
 line 10: suites.two words: the key `on` is read as true or false by YAML 1.1; \
 put it in quotes if it is a name; what starts a suite is called `triggers`
 line 11: suites.two words.triggers[0]: `pull_requests` is not one of `pull_request`, `command`, \
-`nightly`, `push`; did you mean `pull_request`?
+`nightly`, `schedule`, `push`; did you mean `pull_request`?
 line 13: suites.two words.npus: is written twice, first on line 12
 line 14: trust.auto: `reader` is not one of `read`, `triage`, `write`, `maintain`, `admin`; \
 did you mean `read`?

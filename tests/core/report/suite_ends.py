@@ -208,6 +208,11 @@ ENDS: Mapping[str, SuiteView] = {
     "broken-idle-elsewhere": unit(
         Outcome.BROKEN, Message("run_idle", label="linux-aarch64-a2b3-8")
     ),
+    "broken-no-job": unit(Outcome.BROKEN, Message("run_no_job", jobs=("unit", "e2e *"))),
+    "skipped-by-condition": unit(Outcome.SKIPPED, Message("run_not_in")),
+    "failure-needs": unit(Outcome.FAILURE, Message("run_needs", job="build"), read(FLAKY, "")),
+    "failure-needs-unread": unit(Outcome.FAILURE, Message("run_needs", job="build")),
+    "failure-of-jobs": unit(Outcome.FAILURE, Message("run_own_failed")),
     "broken-skipped": idle(Message("run_skipped")),
     "broken-startup": idle(Message("run_startup")),
     "broken-deleted": unit(Outcome.BROKEN, Message("run_deleted")),

@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from bot.core.messages import Message
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import Cost, StoredSelection
@@ -27,6 +28,7 @@ BOTH_UNTRUSTED = s.selection(s.chosen(), s.UNIT, trusted=False)
 NATIVE = s.chosen(native=True, auto=False)
 REWRITTEN = s.selection(NATIVE, trusted=False, protected=(".github/x",))
 PASSED = s.done(Outcome.SUCCESS, "passed")
+LEFT_OUT = s.done(Outcome.SKIPPED, Message("run_not_in"))
 FAILED = s.done(Outcome.FAILURE, "failed")
 WAITS = s.run(state=State.NEEDS_APPROVAL)
 
@@ -106,6 +108,10 @@ TABLE: list[tuple[str, GateView, GateState]] = [
     ("it asks before GitHub starts it", s.gate(REWRITTEN), ASK),
     ("an approval of one's own does not make it count",
      s.gate(REWRITTEN, runs=(PASSED,), approvals=(s.APPROVAL,)), ASK),
+    ("what the conditions of its jobs leave out is not waited for",
+     s.gate(s.selection(NATIVE), runs=(LEFT_OUT,)), GREEN),
+    ("but not if a stranger may have written them",
+     s.gate(REWRITTEN, runs=(LEFT_OUT,)), ASK),
     ("who is trusted may rewrite it",
      s.gate(s.selection(NATIVE, protected=(".github/x",)), runs=(PASSED,)), GREEN),
 ]  # fmt: skip
@@ -117,9 +123,9 @@ def test_the_gate_stands(claim: str, view: GateView, claimant: GateState) -> Non
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_no_outcome_but_success_is_green(outcome: Outcome) -> None:
+def test_no_outcome_but_success_is_green_and_one_that_github_leaves_out(outcome: Outcome) -> None:
     view = s.gate(ONE, runs=(s.done(outcome, "why"),))
-    assert (gate_state(view) == GREEN) == (outcome is Outcome.SUCCESS)
+    assert (gate_state(view) == GREEN) == (outcome in {Outcome.SUCCESS, Outcome.SKIPPED})
 
 
 @pytest.mark.parametrize("state", [state for state in State if state is not State.DONE])

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.core.model.own_jobs import OwnJob, WorkflowJob
 from bot.core.model.run_events import (
     JobChanged,
     RunEvent,
@@ -11,7 +12,16 @@ from bot.core.model.run_events import (
     WorkflowRunChanged,
     WorkflowRunEnded,
 )
-from bot.core.runs.jobs import JobEnd, deleted_end, green_end, told_end
+from bot.core.policy.models import Start
+from bot.core.runs.jobs import (
+    JobEnd,
+    deleted_end,
+    green_end,
+    npus_held,
+    own_end,
+    own_jobs_over,
+    told_end,
+)
 from tests.core.building import LABEL, at, dispatched, learned, with_changes
 
 RUN = dispatched()
@@ -96,3 +106,95 @@ def test_the_end_of_a_deleted_run_is_what_webhooks_told(
 def test_a_deleted_run_with_a_rayjob_is_judged_by_it() -> None:
     run = replace(RUN, snapshot=with_changes(RUN.snapshot, rayjob=True))
     assert deleted_end(run, (over("success"),)) == WorkflowRunEnded(1, "success")
+
+
+BUILD = WorkflowJob("build", ("Build it",))
+UNIT = OwnJob(WorkflowJob("unit", ("Unit",)), (WorkflowJob("lint", ("lint",)), BUILD))
+OWN = replace(
+    RUN,
+    snapshot=replace(
+        with_changes(RUN.snapshot, start=Start.NATIVE, jobs=("unit", "more*")), own_jobs=(UNIT,)
+    ),
+)
+
+
+def ends(**jobs: str | None) -> list[JobEnd]:
+    names = {"unit": "Unit", "build": "Build it", "a2": "Unit (a2)", "a3": "Unit (a3)"}
+    return [JobEnd(names.get(key, key), OURS, end) for key, end in jobs.items()]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "over", "end"),
+    [
+        (ends(unit="success", build=None), None, WorkflowRunEnded(1, "success")),
+        (ends(unit="success", lint="failure"), "failure", WorkflowRunEnded(1, "success")),
+        (ends(a2="success", a3=None), None, None),
+        (ends(a2="success", a3="failure"), None, WorkflowRunEnded(1, "failure")),
+        (ends(a2="timed_out", a3="cancelled"), None, WorkflowRunEnded(1, "timed_out")),
+        (ends(a2="success", a3="cancelled"), None, WorkflowRunEnded(1, "cancelled")),
+        (ends(a2="success", a3="stale"), None, WorkflowRunEnded(1, "stale")),
+        (ends(a2="success", a3="skipped"), None, WorkflowRunEnded(1, "success")),
+        (ends(unit="skipped", build="success"), None, WorkflowRunEnded(1, "skipped")),
+        (ends(unit="neutral"), None, WorkflowRunEnded(1, "skipped")),
+        (
+            ends(unit="skipped", build="failure"),
+            None,
+            WorkflowRunEnded(1, "failure", needed="build"),
+        ),
+        (
+            ends(more="success", unit="skipped", lint="timed_out"),
+            None,
+            WorkflowRunEnded(1, "failure", needed="lint"),
+        ),
+        (ends(unit="skipped", other="failure"), None, WorkflowRunEnded(1, "skipped")),
+        (ends(more="success"), None, None),  # the file says that there is another one
+        (ends(more="success"), "success", WorkflowRunEnded(1, "success")),
+        (ends(unit=None), "cancelled", WorkflowRunEnded(1, "cancelled")),
+        ([], None, None),
+        ([], "success", WorkflowRunEnded(1, "absent")),
+        ([], "failure", WorkflowRunEnded(1, "absent")),
+        (ends(build="skipped"), "skipped", WorkflowRunEnded(1, "absent")),
+        ([], "startup_failure", WorkflowRunEnded(1, "startup_failure")),
+    ],
+)
+def test_the_jobs_that_a_suite_names_say_how_it_ended(
+    jobs: list[JobEnd], over: str | None, end: WorkflowRunEnded | None
+) -> None:
+    assert own_end(OWN, jobs, over) == end
+
+
+def test_jobs_of_one_name_count_all() -> None:
+    fake = [*ends(unit="success"), *ends(unit="failure")]
+    assert own_end(OWN, fake, None) == WorkflowRunEnded(1, "failure")
+
+
+@pytest.mark.parametrize(
+    ("jobs", "over"),
+    [
+        (ends(unit="success"), True),
+        (ends(unit=None), False),
+        (ends(a2="success", a3=None), False),
+        (ends(build="success"), False),
+        ([], False),
+    ],
+)
+def test_a_suite_is_over_when_all_its_jobs_are(jobs: list[JobEnd], over: bool) -> None:
+    assert own_jobs_over(OWN, jobs) is over
+    assert not own_jobs_over(RUN, jobs)  # this one names none
+
+
+@pytest.mark.parametrize(
+    ("events", "npus"),
+    [
+        ((), 8),
+        ((told(1, "queued"),), 8),
+        ((told(1, "in_progress"),), 8),
+        ((told(1, "in_progress"), told(2, "in_progress")), 16),
+        ((told(1, "in_progress"), told(1, "completed", "success"), told(2, "in_progress")), 8),
+        ((told(1, "completed", "skipped"), told(2, "in_progress")), 8),
+        ((told(1, "in_progress"), told(2, "in_progress", labels=HOST)), 8),
+        ((learned(JobChanged(1, 2, "in_progress", None, "r", "x", OURS), at(1)),), 8),
+    ],
+)
+def test_jobs_at_once_hold_the_npus_of_each(events: tuple[RunEvent, ...], npus: int) -> None:
+    assert npus_held(OWN, events) == npus

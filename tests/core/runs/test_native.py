@@ -20,16 +20,20 @@ from bot.core.model.snapshot import Label
 from bot.core.planning.permissions import Allowed, Refusal, Requester, may_start
 from bot.core.planning.trust import Authorship, Person, Trusted
 from bot.core.policy.levels import Level
-from bot.core.policy.models import Start
+from bot.core.policy.models import Start, Trigger
 from bot.core.report.context import Context
 from bot.core.report.gate import gate_check
 from bot.core.runs.dispatch_inputs import refusal
 from bot.core.runs.native import (
+    EVENTS,
     TO_APPROVE,
     WAITS,
+    apart,
+    apart_source,
     as_change,
     as_it_was,
     as_seen,
+    events_of,
     is_waiting,
     may_adopt,
     native_suites,
@@ -94,6 +98,24 @@ def was(outcome: Outcome | None, actions_run_id: int | None, **changes: Any) -> 
 )
 def test_a_workflow_is_that_of_its_native_suites(path: str, names: tuple[str, ...]) -> None:
     assert native_suites(POLICY, path) == names
+
+
+def test_what_only_schedules_start_is_of_no_pull_request() -> None:
+    night = POLICY.suites["own"].model_copy(update={"triggers": (Trigger.SCHEDULE,)})
+    policy = POLICY.model_copy(update={"suites": {"night": night}})
+    assert native_suites(policy, ".github/workflows/own.yml") == ()
+    assert native_suites(policy, ".github/workflows/own.yml", apart=True) == ("night",)
+
+
+def test_a_run_apart_says_nothing_of_a_pull_request() -> None:
+    seen = replace(SEEN, event="schedule")
+    assert apart_source(seen) == "github:schedule:50"
+    frozen = WAITING.snapshot
+    alone = replace(frozen, apart=apart(seen))
+    assert frozen.essence != alone.essence
+    assert events_of([frozen]) == EVENTS
+    assert events_of([alone]) == ("schedule",)
+    assert events_of([frozen, alone]) == (*EVENTS, "schedule")
 
 
 @pytest.mark.parametrize(

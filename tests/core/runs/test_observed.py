@@ -1,6 +1,8 @@
 """Events in any order, doubled or of other attempts, add up to the same observation."""
 
 import random
+from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -26,7 +28,18 @@ from bot.core.model.run_events import (
 )
 from bot.core.model.runs import Outcome, Run
 from bot.core.runs.observed import Observed, fold
-from tests.core.building import RUN, asked, at, dispatched, ended, learned, log, started, told
+from tests.core.building import (
+    RUN,
+    asked,
+    at,
+    dispatched,
+    ended,
+    learned,
+    log,
+    started,
+    told,
+    with_changes,
+)
 
 LATER = dispatched(actions_attempt=2)
 VERDICT = VerdictReached(Outcome.FAILURE, quote("it failed"))
@@ -165,3 +178,30 @@ def test_events_add_up(known: tuple[RunEvent, ...], run: Run, expected: Observed
     mixed = [*known, *known]
     random.Random(1).shuffle(mixed)
     assert fold(run, tuple(mixed)) == expected
+
+
+OF_JOBS = replace(dispatched(), snapshot=with_changes(RUN.snapshot, jobs=("unit",)))
+
+
+def own(job_id: int, status: str, minutes: float, attempt: int = 1) -> RunEvent:
+    end = "success" if status == "completed" else None
+    return learned(JobChanged(job_id, attempt, status, end, "r", f"unit ({job_id})"), at(minutes))
+
+
+@pytest.mark.parametrize(
+    ("known", "started_at", "seen_end_at"),
+    [
+        ((started(1),), None, None),  # a job of another suite began
+        ((own(1, "in_progress", 2),), at(2), None),
+        ((own(1, "in_progress", 2), own(1, "completed", 5)), at(2), at(5)),
+        ((own(1, "completed", 5), own(2, "queued", 3)), None, None),
+        ((own(1, "completed", 5), own(2, "completed", 7)), None, at(7)),
+        ((own(1, "completed", 5, attempt=2),), None, None),
+        ((own(1, "queued", 3), told("completed", at(9))), None, at(9)),
+    ],
+)
+def test_a_suite_that_names_jobs_begins_and_ends_with_them(
+    known: tuple[RunEvent, ...], started_at: datetime | None, seen_end_at: datetime | None
+) -> None:
+    observed = fold(OF_JOBS, known)
+    assert (observed.started_at, observed.seen_end_at) == (started_at, seen_end_at)

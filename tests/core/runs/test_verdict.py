@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from bot.core.messages import quote
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import LogRead, WorkflowRunEnded
-from bot.core.model.runs import Outcome
+from bot.core.model.runs import Outcome, Run
 from bot.core.runs.observed import Observed
 from bot.core.runs.verdict import Decided, Pending, judge
-from tests.core.building import a_rayjob, at, dispatched
+from tests.core.building import a_rayjob, at, dispatched, with_changes
 from tests.core.runs.steps import FILLED
 
 PLAIN, RAY = dispatched(), dispatched(rayjob=True)
@@ -43,6 +43,10 @@ IN_DOUBT = Pending(FILLED, unknown=True)  # broken at the time limit
 ASKS_LOG = Pending(FILLED, unknown=True, read_log=True)
 GREEN, READ = seen("success"), seen("success", read=True)
 IDLE = replace(GREEN, end=WorkflowRunEnded(1, "success", idle=True))
+NEEDS = replace(seen("failure"), end=WorkflowRunEnded(1, "failure", needed="build"))
+OF_JOBS = dispatched()
+OF_JOBS = replace(OF_JOBS, snapshot=with_changes(OF_JOBS.snapshot, jobs=("unit",)))
+AT_NIGHT = replace(PLAIN, snapshot=replace(PLAIN.snapshot, apart="schedule:1"))
 HIDDEN = replace(GREEN, end=WorkflowRunEnded(1, "success", failed_job="unit"))
 BY_RAYJOB = [
     pytest.param(GREEN, [a_rayjob("SUCCEEDED")], SUCCESS, id="SUCCEEDED"),
@@ -277,3 +281,23 @@ def test_a_neutral_end_is_not_said_to_be_skipped() -> None:
     told = judge(PLAIN, seen("neutral"), (), at(31))
     assert isinstance(told, Decided)
     assert told.why == "the Actions run ended with `neutral`"
+
+
+@pytest.mark.parametrize(
+    ("run", "observed", "outcome", "key"),
+    [
+        (OF_JOBS, NEEDS, Outcome.FAILURE, "run_needs"),
+        (OF_JOBS, seen("failure"), Outcome.FAILURE, "run_own_failed"),
+        (OF_JOBS, seen("absent"), Outcome.BROKEN, "run_no_job"),
+        (OF_JOBS, seen("skipped"), Outcome.SKIPPED, "run_not_in"),
+        (AT_NIGHT, seen("skipped"), Outcome.SKIPPED, "run_not_in"),
+        (PLAIN, seen("skipped"), Outcome.BROKEN, "run_skipped"),
+        (OF_JOBS, seen("success"), Outcome.SUCCESS, "run_passed"),
+    ],
+)
+def test_a_suite_that_names_jobs_is_judged_by_them(
+    run: Run, observed: Observed, outcome: Outcome, key: str
+) -> None:
+    found = judge(run, observed, (), at(40))
+    assert isinstance(found, Decided)
+    assert (found.outcome, found.why.key) == (outcome, key)

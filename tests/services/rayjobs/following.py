@@ -116,6 +116,7 @@ class World:
             policies=unasked,
             long_lists=unasked,
             strangers=unasked,
+            job_lists=unasked,
         )
         digesters = Digesters(SHIPPED, ScriptedSandbox(), self.clock)
         return JobFollower(deps, self.rayjobs, self.logs, digesters)

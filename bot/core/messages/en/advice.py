@@ -28,6 +28,8 @@ ADVICE = {
     "Else ask a maintainer to look.",
     "advice_idle_ran": "Open the {actions}: it shows on which runners its jobs ran, and how they "
     "ended.",
+    "advice_no_job": "Look at `jobs` of the suite in the policy: each is a key in {workflow}, or "
+    "the name that GitHub shows.",
     "advice_startup": "Open the {actions}: GitHub names the error in {workflow} there.",
     "advice_too_early": "If your change touched {workflow} or skips tests, look at the skipped "
     "ones in the {actions}. Else ask a maintainer: if this suite can end so early, its "

@@ -68,6 +68,8 @@ POLICY = {
     "wrong_team": "a team is written as in the address of its page, without `@` and organization",
     "wrong_workflow": "must be a file's name in `.github/workflows/` without the folder, like "
     "`ascend.yml`",
+    "wrong_job": "must be a job's key or its name on GitHub, at most 200 characters; `*` is any "
+    "text",
     "wrong_workflow_folder": "must be a file's name in `.github/workflows/` without the folder: "
     "`{bare}`",
     "wrong_input": "an input's name holds only letters, digits, `_` and `-`, a letter or `_` first",
@@ -182,7 +184,12 @@ POLICY = {
     "policy_native_trigger": "GitHub starts a native suite itself; put `{trigger}` into its "
     "workflow, or use `start: dispatch`",
     "policy_native_twice": "suite `{suite}` follows this workflow already, and GitHub runs it "
-    "once; put the `paths` of both into one suite",
+    "once; give each its own `jobs`, or put the `paths` of both into one suite",
+    "policy_jobs_native": "only a suite with `start: native` can name jobs of its workflow",
+    "policy_schedule_native": "only GitHub starts by its workflow's `schedule`, with `start: "
+    "native`; the bot's own times are `nightly`",
+    "policy_job_twice": "is a job of suite `{suite}` already, and would count twice",
+    "policy_rayjob_twice": "suite `{suite}` follows the RayJobs of this workflow already",
     "policy_name_twice": "`{name}` names another entry already",
     "policy_signature": "needs `match` or `codes`",
     "policy_no_nightly": "`{suite}` lacks the trigger `nightly`",

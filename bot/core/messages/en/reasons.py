@@ -13,6 +13,10 @@ REASONS = {
     "run_too_early_unknown": "ended green at once, the suite's minimum is {minutes} min "
     "(min_minutes): it probably ran nothing",
     "run_job_failed": "the job {job} failed, though GitHub calls the Actions run a success",
+    "run_own_failed": "A job of the suite failed",
+    "run_needs": "needs the job {job}, which failed",
+    "run_no_job": "no job of the Actions run is called {jobs}",
+    "run_not_in": "not in this Actions run",
     "run_idle": "no job passed on `{label}`, though the Actions run is green",
     "run_limit": "The time limit of {minutes} min was reached",
     "run_cancelled": "The Actions run was cancelled on GitHub",
@@ -53,6 +57,8 @@ REASONS = {
     "waits_cancel": "being stopped",
     "run_leftover": "{why}; deleting its RayJobs failed ({left}): they may still run",
     "run_deleting": "{why}; deleting its RayJobs failed ({left}) and is tried again",
+    "waits_actions_run": "waiting for the other jobs of the Actions run; GitHub runs a job again "
+    "when all have ended",
     "waits_github": "waiting for GitHub to start it",
     "waits_approval_github": "somebody has to approve it on GitHub",
     "selected_by_github": "GitHub started it by its own filters",

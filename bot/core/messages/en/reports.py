@@ -37,6 +37,7 @@ REPORTS = {
     "failure_stops": "Failed; the last line of the log: {last}",
     "failure_step_silent": 'Failed in step "{step}", which printed nothing',
     "failure_rayjob": "The RayJob failed: {why}",
+    "failure_needs": "{why}: {cause}",
     "failure_unread": "Failed, and its log could not be read",
     "failure_preparing": "Failed before its RayJob started, and its log could not be read",
     "failure_silent": "Failed, and its log has no output",
@@ -95,6 +96,8 @@ REPORTS = {
     "rayjob_unheard": "not heard of yet",
     "replaced": "You need not do anything: this run does not count, because a newer one "
     "replaced it.",
+    "not_in_why": "The `if:` of its jobs leaves them out of this Actions run, so the gate does not "
+    "wait for them.",
     "not_counted": "This run does not count.",
     "not_yours": "Not your change",
     "not_yours_probably": "Probably infrastructure",
@@ -204,6 +207,7 @@ REPORTS = {
     "row_superseded": "superseded",
     "row_stopped": "stopped",
     "row_broken": "not passed, not your change",
+    "row_skipped": "left out",
     "row_unknown": "result unknown",
     "row_why": "{state}: {why}",
     "row_attempt": "{state} (attempt {attempt})",
@@ -216,6 +220,7 @@ REPORTS = {
     "gate_none_optional_title": "No required suite; optional: {suites}",
     "gate_none_start": "To start it, comment {command}.",
     "gate_none_why": "No suite's paths match ({files}, {suites} looked at).",
+    "gate_none_left_out": "{files}. The `if:` of their jobs leaves the suites out that count.",
     "gate_none_optional": "{files}; what they select is not required.",
     "gate_explain": "{command} shows why.",
     "gate_unanswered_title": "Waiting for GitHub: it did not say what this change needs",

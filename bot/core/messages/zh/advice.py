@@ -26,6 +26,7 @@ ADVICE = {
     "advice_idle": "如果本次改动涉及{workflow}，请检查其中各作业的 `if:` 和 `runs-on:`；"
     "否则请联系维护者检查。",
     "advice_idle_ran": "打开{actions}，查看各作业在哪些 runner 上运行、如何结束。",
+    "advice_no_job": "检查策略中该套件的 `jobs`：应为{workflow}中的键，或 GitHub 显示的名称。",
     "advice_startup": "打开{actions}：GitHub 在那里指出{workflow}的错误。",
     "advice_too_early": "如果本次改动涉及{workflow}或会跳过测试，请打开{actions}查看被跳过的测试。"
     "否则请联系维护者：若该套件确实可以这么快结束，需要在{path}中调小它的 `min_minutes`。",

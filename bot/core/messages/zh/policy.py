@@ -61,6 +61,7 @@ POLICY = {
     "wrong_login": "用户名按其主页地址书写，不带 `@`",
     "wrong_team": "团队名按其主页地址书写，不带 `@` 和组织名",
     "wrong_workflow": "应为 `.github/workflows/` 下的文件名，不含目录，例如 `ascend.yml`",
+    "wrong_job": "应为作业的键或其在 GitHub 上显示的名称，最多 200 个字符；`*` 表示任意文本",
     "wrong_workflow_folder": "应为 `.github/workflows/` 下的文件名，不含目录：`{bare}`",
     "wrong_input": "输入名只能包含字母、数字、`_` 和 `-`，以字母或 `_` 开头",
     "wrong_input_sent": "每次触发都已传入 `{name}`，请换一个名字",
@@ -161,8 +162,13 @@ POLICY = {
     "`start: dispatch`",
     "policy_native_trigger": "native 套件由 GitHub 自行启动；请把 `{trigger}` 写进其工作流，或使用"
     " `start: dispatch`",
-    "policy_native_twice": "套件 `{suite}` 已跟踪这个工作流，而 GitHub 只运行一次；请把两者的 "
-    "`paths` 合到一个套件中",
+    "policy_native_twice": "套件 `{suite}` 已跟踪这个工作流，而 GitHub 只运行一次；请为两者各写 "
+    "`jobs`，或把两者的 `paths` 合到一个套件中",
+    "policy_jobs_native": "只有 `start: native` 的套件才能指定其工作流的作业",
+    "policy_schedule_native": "只有 GitHub 按工作流的 `schedule` 启动（`start: native`）；"
+    "机器人自己的定时写在 `nightly` 中",
+    "policy_job_twice": "已是套件 `{suite}` 的作业，会重复计算",
+    "policy_rayjob_twice": "套件 `{suite}` 已跟踪这个工作流的 RayJob",
     "policy_name_twice": "`{name}` 已是另一项的名字",
     "policy_signature": "需要 `match` 或 `codes`",
     "policy_no_nightly": "`{suite}` 没有触发方式 `nightly`",

@@ -13,6 +13,10 @@ REASONS = {
     "run_too_early_unknown": "刚开始就显示通过，短于该套件的下限 {minutes} 分钟（min_minutes），"
     "可能没有真正运行",
     "run_job_failed": "作业{job}失败，但 GitHub 显示 Actions 运行成功",
+    "run_own_failed": "该套件的一个作业失败",
+    "run_needs": "所依赖的作业 {job} 失败",
+    "run_no_job": "Actions 运行中没有名为{jobs}的作业",
+    "run_not_in": "不在此次 Actions 运行之内",
     "run_idle": "`{label}` 上没有作业通过，但 Actions 运行显示成功",
     "run_limit": "达到时限 {minutes} 分钟",
     "run_cancelled": "已取消：Actions 运行在 GitHub 上被取消",
@@ -53,6 +57,7 @@ REASONS = {
     "waits_cancel": "正在停止",
     "run_leftover": "{why}；RayJob 删除失败（{left}），可能仍占用 NPU",
     "run_deleting": "{why}；RayJob 删除失败（{left}），正在重试",
+    "waits_actions_run": "正在等待同一 Actions 运行的其他作业结束，之后 GitHub 才能重跑这个作业",
     "waits_github": "等待 GitHub 启动",
     "waits_approval_github": "需要有人在 GitHub 上批准",
     "selected_by_github": "GitHub 按其过滤条件启动",

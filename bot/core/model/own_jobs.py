@@ -1,0 +1,76 @@
+"""The jobs of a workflow that are a suite's own, by the names under which GitHub shows them.
+
+GitHub's lists and webhooks give a job's name, never its key. To the name it adds the values of a
+matrix, ``unit (a2)``, and for a reusable workflow the name of the job there, ``unit / build``.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+# GitHub ends a name that it has cut like this; seen from 100 characters on.
+_CUT = "..."
+_CUT_FROM = 90
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowJob:
+    """A job of a workflow file; in its names ``*`` stands for what is known only when it runs."""
+
+    key: str
+    names: tuple[str, ...]
+
+    def shows(self, name: str) -> bool:
+        """Return True if GitHub may show this job under ``name``."""
+        return any(covers(own, name) for own in self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnJob:
+    """A job that a suite names, and the jobs that it needs, also through others."""
+
+    job: WorkflowJob
+    needs: tuple[WorkflowJob, ...] = ()
+
+
+def covers(pattern: str, name: str) -> bool:
+    """Return True if a pattern means the job that GitHub shows as ``name``."""
+    if any(fits(pattern, stem) for stem in _stems(name)):
+        return True
+    cut = name.removesuffix(_CUT)
+    return cut != name and len(name) >= _CUT_FROM and "*" not in pattern and pattern.startswith(cut)
+
+
+def _stems(name: str) -> Iterator[str]:
+    """Yield a name as it is, and without what GitHub adds."""
+    yield name
+    if name.endswith(")") and " (" in name:
+        yield name[: name.index(" (")]
+        yield name[: name.rindex(" (")]
+    if " / " in name:
+        yield name[: name.index(" / ")]
+        yield from _stems(name[: name.rindex(" / ")])
+
+
+def fits(pattern: str, text: str) -> bool:
+    """Return True if a text is of a pattern, in which ``*`` is any text, in linear time."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return text == first
+    if not text.startswith(first):
+        return False
+    at, last = len(first), rest.pop()
+    for part in rest:
+        found = text.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return len(text) - at >= len(last) and text.endswith(last)
+
+
+def is_own(patterns: Iterable[str], own: Iterable[OwnJob], name: str) -> bool:
+    """Return True if the job that GitHub shows as ``name`` is one that a suite names.
+
+    ``own`` is what the workflow's file says of them: a suite may name a job by its key.
+    """
+    shown = any(covers(pattern, name) for pattern in patterns)
+    return shown or any(item.job.shows(name) for item in own)

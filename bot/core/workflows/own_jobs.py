@@ -1,0 +1,88 @@
+"""Find the jobs of a suite in its workflow's file: their names on GitHub, and what they need."""
+
+from collections.abc import Iterable, Mapping
+
+from bot.core.model.own_jobs import OwnJob, WorkflowJob, fits, is_own
+from bot.core.policy.values import MAX_JOB_CHARS
+from bot.core.workflows.jobs import MAX_JOBS
+from bot.core.workflows.matrix import EXPRESSION, combinations, filled
+from bot.core.workflows.notes import Missed, SourceFile
+from bot.core.workflows.reading import Scalar, Table, Tree, read, words
+
+_MOST_NAMES = 20  # of one job; a larger matrix is told by a pattern
+
+
+def own_jobs(raw: bytes, suites: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[OwnJob, ...]]:
+    """Return the jobs of each suite in a workflow; none if it cannot be read.
+
+    ``suites`` has the patterns of each. One is a job's key, or the name that GitHub shows, and
+    ``*`` in it is any text.
+    """
+    tree = read(SourceFile("", raw))
+    if isinstance(tree, Missed):
+        return {}
+    jobs = dict(list(workflow_jobs(tree).items())[:MAX_JOBS])
+    known = {key: WorkflowJob(key, _names(key, job)) for key, job in jobs.items()}
+    needs = {key: _texts(job.entries.get("needs")) for key, job in jobs.items()}
+    found = {
+        key: OwnJob(job, tuple(known[need] for need in _all_needs(key, needs)))
+        for key, job in known.items()
+    }
+    return {
+        suite: tuple(found[key] for key, job in known.items() if names_job(patterns, job))
+        for suite, patterns in suites.items()
+    }
+
+
+def workflow_jobs(workflow: Table) -> Mapping[str, Table]:
+    """Return the jobs of a workflow by their keys."""
+    entries = workflow.table("jobs").entries
+    return {key: job for key, job in entries.items() if isinstance(job, Table)}
+
+
+def names_job(patterns: tuple[str, ...], job: WorkflowJob) -> bool:
+    """Return True if one of ``patterns`` means the job: by its key, or by a name."""
+    by_key = any(fits(pattern, job.key) for pattern in patterns)
+    return by_key or any(is_own(patterns, (), name) for name in job.names)
+
+
+def _names(key: str, job: Table) -> tuple[str, ...]:
+    """Return the names under which GitHub shows a job; one of a skipped job stays as written."""
+    name = job.entries.get("name")
+    if not isinstance(name, Scalar) or not name.text.strip():
+        return (key,)
+    text = name.text.strip()[:MAX_JOB_CHARS]
+    if EXPRESSION not in text:
+        return (text,)
+    made = combinations(job) or []
+    shown = [filled(Scalar(name.line, text), one) for one in made[:_MOST_NAMES]]
+    exact = tuple(item.text[:MAX_JOB_CHARS] for item in shown if isinstance(item, Scalar))
+    if len(exact) == len(made) and made:
+        return (text, *dict.fromkeys(exact))
+    return (text, *_with_gaps(text))
+
+
+def _texts(tree: Tree | None) -> tuple[str, ...]:
+    return tuple(word.text for word in words(tree)[:MAX_JOBS])
+
+
+def _with_gaps(text: str) -> Iterable[str]:
+    """Return a name in which the expressions are any text; nothing if there is no other text."""
+    out, rest = "", text
+    while EXPRESSION in rest:
+        before, _, rest = rest.partition(EXPRESSION)
+        out += f"{before}*"
+        rest = rest.partition("}}")[2]
+    out += rest
+    return (out,) if out.strip("* ") else ()
+
+
+def _all_needs(key: str, needs: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the jobs that a job needs, also through others; the nearest come first."""
+    found: dict[str, None] = {}
+    waiting = list(needs[key])
+    for need in waiting:
+        if need in needs and need != key and need not in found:
+            found[need] = None
+            waiting += needs[need]
+    return tuple(found)

@@ -1,0 +1,74 @@
+"""Which jobs of a workflow's file a suite names, how GitHub shows them, and what they need."""
+
+import pytest
+
+from bot.core.model.own_jobs import OwnJob, WorkflowJob
+from bot.core.workflows.own_jobs import own_jobs
+
+CHAIN = """\
+on: schedule
+jobs:
+  build: {runs-on: x}
+  stage: {needs: [build, lint, gone]}
+  unit: {name: Unit tests, needs: stage}
+  lint: {needs: lint}
+  list: [5]
+"""
+
+
+def found(text: str, *patterns: str) -> tuple[OwnJob, ...]:
+    return own_jobs(text.encode(), {"s": patterns}).get("s", ())
+
+
+def test_the_needs_of_needs_count_and_circles_end() -> None:
+    (unit,) = found(CHAIN, "unit")
+    assert unit.job == WorkflowJob("unit", ("Unit tests",))
+    assert [need.key for need in unit.needs] == ["stage", "build", "lint"]
+    assert [item.job.key for item in found(CHAIN, "lint")] == ["lint"]
+    assert found(CHAIN, "lint")[0].needs == ()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "keys"),
+    [
+        ("Unit tests", ["unit"]),
+        ("*i*", ["build", "unit", "lint"]),
+        ("nothing", []),
+        ("list", []),
+    ],
+)
+def test_a_job_is_named_by_its_key_or_by_its_name(pattern: str, keys: list[str]) -> None:
+    assert [item.job.key for item in found(CHAIN, pattern)] == keys
+
+
+@pytest.mark.parametrize("text", ["", "x", "jobs: [", "jobs: 5"])
+def test_a_file_that_is_no_workflow_has_none(text: str) -> None:
+    assert found(text, "*") == ()
+
+
+MATRIX = "jobs: {a: {name: '%s', strategy: {matrix: {chip: [a2, a3]}}}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (MATRIX % "on ${{ matrix.chip }}", ("on ${{ matrix.chip }}", "on a2", "on a3")),
+        (MATRIX % "on ${{ inputs.x }} now", ("on ${{ inputs.x }} now", "on * now")),
+        (MATRIX % "${{ inputs.x }}", ("${{ inputs.x }}",)),  # any text: it names nothing
+        (MATRIX % " ", ("a",)),
+        ("jobs: {a: {name: [5]}}", ("a",)),
+        (
+            "jobs: {a: {name: 'n ${{ matrix.n }}', strategy: {matrix: '${{ x }}'}}}",
+            ("n ${{ matrix.n }}", "n *"),
+        ),
+        (
+            (MATRIX % "n ${{ matrix.chip }}").replace("a2, a3", "1, " * 21),
+            ("n ${{ matrix.chip }}", "n *"),
+        ),
+    ],
+)
+def test_a_name_with_values_of_a_matrix_is_told_as_github_fills_it(
+    text: str, names: tuple[str, ...]
+) -> None:
+    (item,) = found(text, "a")
+    assert item.job.names == names
