@@ -50,8 +50,16 @@ def _force(writer: MarkdownWriter, run: Run) -> str:
 
 
 def gate_wait(writer: MarkdownWriter, stand: Standing) -> str:
-    """Return how the wait of a commit's suites ends, if it ends for all in the same way."""
+    """Return how the wait of a commit's suites ends, if it ends for all in the same way.
+
+    Beside suites that do not wait, the one that does is named.
+    """
     waits = [line.run for line in stand.required if line.stand is SuiteState.OPEN and line.run]
     approved = State.NEEDS_APPROVAL  # or the suite would not be open
-    found = {said for run in waits if run.state is not approved and (said := wait_how(writer, run))}
-    return found.pop() if len(found) == 1 else ""
+    told = [(run, wait_how(writer, run)) for run in waits if run.state is not approved]
+    found = {said: run for run, said in told if said}
+    if len(found) != 1:
+        return ""
+    said, run = found.popitem()
+    alone = len([said for _, said in told if said]) == 1 and len(stand.required) > 1
+    return writer.text("wait_of", suite=writer.code(run.suite), said=said) if alone else said

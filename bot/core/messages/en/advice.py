@@ -54,6 +54,7 @@ ADVICE = {
     "to compare the filters of {workflow} with the suite's `paths`.",
     "advice_push": "Push a new commit: GitHub starts {workflow} for it.",
     # -- while a suite waits -------------------------------------------------------------------
+    "wait_of": "{suite}: {said}",
     "wait_submitter": "You need not do anything: it goes on by itself when the submitter answers "
     "again.",
     "wait_github": "You need not do anything: it is tried again by itself.",

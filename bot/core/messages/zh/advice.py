@@ -49,6 +49,7 @@ ADVICE = {
     "套件的 `paths`。",
     "advice_push": "推送一个新的提交，GitHub 会为它启动{workflow}。",
     # -- while a suite waits ----------------------------------------------------------------------
+    "wait_of": "{suite}：{said}",
     "wait_submitter": "无需操作：提交服务恢复响应后会自动继续。",
     "wait_github": "无需操作：会自动重试。",
     "wait_token": "请机器人的运维人员设置，之后会自动继续。",

@@ -168,7 +168,7 @@ REASONS = {
     "selected_excluded_more": "，另有 {count} 个也被排除",
     "selected_no_file": "没有改动任何文件",
     "selected_none": "改动的 {n} 个文件均不匹配它的路径",
-    "waits_per_pull": "每个 PR 最多同时运行 {most} 个套件，现有 {n} 个，等其中一个结束",
+    "waits_per_pull": "每个 PR 最多同时运行 {most} 个套件，现有 {n} 个",
     "waits_no_hours": "策略没有分配 NPU 卡时",
     "waits_hours": "最近 24 小时的 {limit} NPU 卡时已用 {spent}",
     "waits_until": "{why}，预计等到 {at}（UTC）",
