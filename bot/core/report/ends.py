@@ -168,12 +168,11 @@ def _passed(writer: MarkdownWriter, end: Ending) -> str:
 
 def _failed(writer: MarkdownWriter, end: Ending, why: str) -> str:
     """Return the cause that the log names; else the failed step and the last line of the job."""
-    if end.cause and (told := writer.words(title_of(end.cause))):
-        if end.why.key == "run_needs":
-            return writer.text("failure_needs", why=capital(why), cause=told)
-        return told
+    told = writer.words(title_of(end.cause)) if end.cause else ""
     if end.why.key == "run_needs":
-        return capital(why)
+        return writer.text("failure_needs", why=capital(why), cause=told) if told else capital(why)
+    if told:
+        return told
     if end.shown.digest and (told := _without_cause(writer, end.shown, end.shown.digest)):
         return told
     if end.why.key.startswith("rayjob_ended"):
