@@ -16,7 +16,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,6 +115,8 @@ class Bench:
     github: SimGitHub
     submitter: Submitter
     bot: Child
+    url: str
+    told: CheckRun | None = None  # of the last run
 
     async def measure(self, suite: str, path: str, lines: list[str], *, rayjob: bool) -> float:
         """Let a run end that printed these lines; return the seconds of processor time."""
@@ -127,7 +130,7 @@ class Bench:
             log = "\n".join(lines)
         began = cpu_s(self.bot.process.pid)
         self.github.actions.finish(run, "failure", log=log)
-        check = await self._until(suite, pull.head_sha, "completed")
+        self.told = check = await self._until(suite, pull.head_sha, "completed")
         assert "out of memory" in (check.title or ""), check.title
         return cpu_s(self.bot.process.pid) - began
 
@@ -147,24 +150,30 @@ class Bench:
 async def main(megabytes: int, kinds: list[str]) -> int:
     """Print the rates; return 1 beyond the budget."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
         submitter = Submitter()
         serving = await submitter.start()
-        sim = SimOptions(scripted=True, folder=folder / "github", per_hour=10**6)
-        async with SimGitHub(options=sim) as github, children(folder) as home:
-            github.create_app()
-            github.create_repo("octo/project", FILES)
-            github.install("octo")
-            github.grant("mia", "maintain")
-            github.actions.runners.register(LABEL, 20)
-            env = settings(folder, github, f"sqlite:///{folder / 'bot.db'}")
-            more = {"SUBMITTER_URL": submitter.url, "SUBMITTER_TOKEN": "x", "PORT": "0"}
-            bot = await home.start("bot", "serve", env={**env, **more})
-            url = await bot.heard(listening, within_s=START_S)
-            github.state.the_app().webhook_url = f"{url}/webhook"
-            slowest = await _rates(Bench(github, submitter, bot), megabytes, kinds)
+        env = {"SUBMITTER_URL": submitter.url, "SUBMITTER_TOKEN": "x"}
+        async with opened(Path(name), submitter, env) as bench:
+            slowest = await _rates(bench, megabytes, kinds)
         await serving.cleanup()
     return int(slowest < BUDGET_MB_S)
+
+
+@asynccontextmanager
+async def opened(folder: Path, submitter: Submitter, more: dict[str, str]) -> AsyncIterator[Bench]:
+    """Start a bot with these settings beside a GitHub."""
+    sim = SimOptions(scripted=True, folder=folder / "github", per_hour=10**6)
+    async with SimGitHub(options=sim) as github, children(folder) as home:
+        github.create_app()
+        github.create_repo("octo/project", FILES)
+        github.install("octo")
+        github.grant("mia", "maintain")
+        github.actions.runners.register(LABEL, 20)
+        env = settings(folder, github, f"sqlite:///{folder / 'bot.db'}")
+        bot = await home.start("bot", "serve", env={**env, "PORT": "0", **more})
+        url = await bot.heard(listening, within_s=START_S)
+        github.state.the_app().webhook_url = f"{url}/webhook"
+        yield Bench(github, submitter, bot, url)
 
 
 async def _rates(bench: Bench, megabytes: int, kinds: list[str]) -> float:

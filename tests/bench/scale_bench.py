@@ -124,10 +124,9 @@ class Bench:
         """Copy what there is, and start anew: what a process remembers would not fit."""
         await self.bot.parts.store._db.write(lambda conn: copy_rows(conn, copies, waiting=waiting))
         github = self.github
-        pulls, runs = (
-            copies_of(github.pulls, copied_pull, copies),
-            copies_of(github.runs, copied_run, copies),
-        )
+        pulls = copies_of(github.pulls, copied_pull, copies)
+        # While runs wait, those that go have no copies: see `copy_rows`.
+        runs = [] if waiting else copies_of(github.runs, copied_run, copies)
         github.pulls |= {pull.number: pull for pull in pulls}
         github.runs |= {run.id: run for run in runs}
         await self.start()

@@ -2,23 +2,27 @@
 
     python -m tests.bench.trouble_bench [SECONDS]
 
-For 60 s another process holds the SQLite file, or nobody may connect to PostgreSQL, while ten
-webhooks a second come. It prints the answers, the log of that time, what `/readyz` says, and how
-many of the webhooks are stored once GitHub has sent again what was refused. Budgets: each refusal
-is a 503 with `Retry-After`, nothing is lost, no traceback, 10 kB of log a minute. A full database
-can't be made from outside without one of its own: `tests/web/test_trouble.py` does it within.
+For 60 s another process holds the SQLite file, or its disk is full, or nobody may connect to
+PostgreSQL, while ten webhooks a second come. It prints the answers, the log of that time, what
+`/readyz` says, and how many of the webhooks are stored once GitHub has sent again what was refused.
+Budgets: each refusal is a 503 with `Retry-After`, nothing is lost, no traceback, 10 kB of log a
+minute. Then a RayJob ends whose log has no room in `DATA_DIR`: its check run has to name the cause
+that the log tells, and say that the log is cut off, and `/api/v1/health` has to say why. The disk
+that gets full is mounted, which takes root: without it both are left out.
 """
 
 import asyncio
 import hashlib
 import hmac
 import json
+import os
 import sqlite3
+import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import aiohttp
@@ -27,6 +31,9 @@ from sqlalchemy import make_url
 
 from bot.sim import SimGitHub, SimOptions
 from bot.store import migrate
+from tests.bench.log_bench import Submitter
+from tests.bench.log_bench import opened as log_bench
+from tests.bench.training_log import steps
 from tests.databases import PostgresServer, quick_folder
 from tests.e2e.processes import children
 from tests.e2e.world import FILES
@@ -35,6 +42,9 @@ from tests.soak.chaos import START_S, listening, settings
 SECONDS, EVERY_S = 60.0, 0.1
 LOG_BYTES_A_MINUTE = 10_000
 PATIENCE_S = 30.0
+DISK_BYTES = 32 << 20
+CUT_OFF = "its log is cut off"
+TOKEN = "token-of-the-bench"
 REPO = {"id": 7, "name": "other", "full_name": "octo/other", "owner": {"login": "octo"}}
 BODY = json.dumps({"ref": "refs/heads/main", "after": "a" * 40, "repository": REPO}).encode()
 
@@ -63,6 +73,29 @@ async def away(url: str) -> AsyncIterator[None]:
     yield
     await other.execute(f'ALTER DATABASE "{where.database}" WITH ALLOW_CONNECTIONS true')
     await other.close()
+
+
+@contextmanager
+def small_disk() -> Iterator[Path]:
+    """Mount a disk of its own."""
+    with tempfile.TemporaryDirectory() as name:
+        mount = ("mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", name)
+        subprocess.run(mount, check=True)
+        try:
+            yield Path(name)
+        finally:
+            subprocess.run(("umount", "--lazy", name), check=True)
+
+
+@asynccontextmanager
+async def full(disk: Path) -> AsyncIterator[None]:
+    """Leave no room on a disk."""
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+    yield
+    filler.unlink()
 
 
 class Sender:
@@ -145,8 +178,32 @@ async def measure(
     return fine and not lost and not traces and a_minute <= LOG_BYTES_A_MINUTE
 
 
+async def log_without_room(disk: Path) -> bool:
+    """Let a RayJob fail whose log can't be stored; print what is told of it."""
+    with tempfile.TemporaryDirectory() as made:
+        folder, submitter = Path(made), Submitter()
+        serving = await submitter.start()
+        env = {"SUBMITTER_URL": submitter.url, "SUBMITTER_TOKEN": "x"}
+        env |= {"DATA_DIR": str(disk), "DASHBOARD_TOKEN": TOKEN}
+        async with log_bench(folder, submitter, env) as bench, full(disk):
+            lines = list(steps(5_000_000))
+            await bench.measure("multinode", "multi/a.py", lines, rayjob=True)
+            token = {"Authorization": f"Bearer {TOKEN}"}
+            async with (
+                aiohttp.ClientSession(headers=token) as http,
+                http.get(f"{bench.url}/api/v1/health") as answer,
+            ):
+                problem = (await answer.json())["logs"]["problem"]
+        await serving.cleanup()
+    assert bench.told is not None
+    cut = CUT_OFF in f"{bench.told.summary}{bench.told.text}"
+    _write(f"DATA_DIR full: {bench.told.title}; health: {problem}")
+    _write(f"  the log is said to be cut off: {cut}")
+    return cut and bool(problem)
+
+
 async def main(seconds: float) -> int:
-    """Measure both; return 1 beyond a budget."""
+    """Measure all; return 1 beyond a budget."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/bot.db"
         await migrate(url)
@@ -157,6 +214,15 @@ async def main(seconds: float) -> int:
         fine &= await measure("PostgreSQL away", away(url), url, seconds)
     finally:
         server.close()
+    if os.geteuid():
+        _write("full disks are not measured: to mount one takes root")
+        return int(not fine)
+    with small_disk() as disk:
+        url = f"sqlite:///{disk}/bot.db"
+        await migrate(url)
+        fine &= await measure("SQLite full", full(disk), url, seconds)
+    with small_disk() as disk:
+        fine &= await log_without_room(disk)
     return int(not fine)
 
 

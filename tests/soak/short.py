@@ -2,8 +2,10 @@
 
     python -m tests.soak.short --days 20 --seed 1
 
-Each day has a seed of its own, and the judge of the long soak. Whatever happens is the same each
-time: a day that ends wrong can be played again.
+Each day has a seed of its own, and the judge of the long soak. All dice of a day follow from its
+seed: who does what, which webhooks are lost, when the bot is killed. What the dice meet may differ
+a little: requests go over real sockets and the database answers from threads, so the order of the
+bot's tasks is not always the same. A day that ended wrong may have to be played again a few times.
 """
 
 import argparse
