@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.core.model.queue import label_resource
 from bot.core.model.snapshot import Label, SnapshotPool
 from bot.core.policy.loading import load_policy
 from bot.core.policy.models import Policy
@@ -64,3 +65,7 @@ def test_a_pool_made_smaller_leaves_the_labels_that_fit(
 def test_without_a_pool_all_labels_fit() -> None:
     alone = replace(THEN, pool=None)
     assert (too_big(alone), fitting(alone)) == ("", alone)
+
+
+def test_a_label_is_one_resource_however_its_letters_are_written() -> None:
+    assert label_resource("NPU-A2") == label_resource("npu-a2")
