@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 HEADER = struct.Struct(">I")  # the bytes of the pickle that follows
-SHARED_BYTES = 8 << 20  # the largest piece of a log, twice
+SHARED_BYTES = 4 << 20  # the largest piece of a log, twice
 _NICE = 5  # the loop, which answers webhooks, goes first
 
 

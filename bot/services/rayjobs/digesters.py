@@ -29,7 +29,7 @@ _KEPT = 16  # compiled sets of signatures, of some hundred kB each; a policy has
 CHEAP_BYTES = 8 * 1024
 # A piece takes a fraction of a second, or another log would wait for its turn.
 PIECE_BYTES = 64 * 1024
-_MOST_PIECE_BYTES = 4 * 1024 * 1024
+_MOST_PIECE_BYTES = 2 * 1024 * 1024
 _BLOCK_BYTES = 256 * 1024  # of a piece are read at once; larger blocks leave the processor's caches
 _QUICK_S, _SLOW_S = 0.05, 0.3
 _MINUTE = timedelta(minutes=1)
