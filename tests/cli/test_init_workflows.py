@@ -91,7 +91,7 @@ def test_without_a_workflow_to_carry_no_policy_is_written(
     result = init(tmp_path, **workflows)
     assert result.exit_code == 1
     assert "No workflow could be carried over, so no policy was written" in result.stderr
-    assert "Without --from-workflows a starter policy is written" in result.stderr
+    assert "Without --from-workflows a starter policy" in result.stderr
     assert "Next:" not in result.stderr
     assert not (tmp_path / POLICY).exists()
     assert (tmp_path / FOLDER / "ascend_nightly.yml").is_file()
@@ -149,3 +149,13 @@ def test_so_many_workflows_are_not_all_looked_at(tmp_path: Path) -> None:
     missed = answer(result)["missed"]
     assert [one["file"] for one in missed] == [f"{FOLDER}/w{MAX_FILES}.yml"]
     assert len(answer(result)["workflows"]) == 501
+
+
+def test_places_with_the_same_reason_share_a_line(tmp_path: Path) -> None:
+    lint = "on: push\njobs: {a: {runs-on: gpu}}\n"
+    lines = init(tmp_path, a=E2E, b=E2E, lint=lint, test=lint).stdout.splitlines()
+    push = "`push` cannot start a native suite; GitHub goes on starting the workflow at it"
+    assert lines[-2:] == [
+        f"left      {FOLDER}/lint.yml and 1 more: no label of its jobs names Ascend NPUs: `gpu`",
+        f"missed    {FOLDER}/a.yml:4 and 1 more: {push}",
+    ]

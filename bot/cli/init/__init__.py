@@ -21,8 +21,9 @@ from bot.cli.init.workflows import policy_from_workflows
 from bot.core.workflows import Transfer
 
 _NO_POLICY = """\
-No workflow could be carried over, so no policy was written: none is started by pull requests and
-has a job on a label that names Ascend NPUs. Without --from-workflows a starter policy is written.\
+No workflow could be carried over, so no policy was written: none is started by pull requests or a
+schedule and has a job on a label that names Ascend NPUs. Without --from-workflows a starter policy
+is written.\
 """
 _NEXT = """\
 Next: set labels and `slots` in .github/ascend-ci.yml to what your runners can hold, set the
@@ -63,12 +64,14 @@ def command(
     it compares the arguments, lists those that the new script lacks, and asks. With --yes as well,
     a script that would lose something is kept.
 
-    --from-workflows makes a suite from each workflow in .github/workflows/ that pull requests start
-    and that has a job on Ascend NPUs. GitHub continues to start it, and the bot follows it. A job
-    is on NPUs if one of its labels is not hosted by GitHub and has a word (between -, _ and .) that
-    is an Ascend chip, npu or ascend. Everything that a policy cannot say is listed with file and
-    line. The workflows and scripts are written, too: a suite needs them once the bot starts it.
-    Both policies begin with `mode: dry_run`, which starts nothing.
+    --from-workflows makes suites from the workflows in .github/workflows/ that have a job on Ascend
+    NPUs. GitHub continues to start them, and the bot follows them. The jobs that pull requests
+    start are one suite. In a workflow that only a schedule, a person or another workflow starts,
+    each job is a suite of its own. A job is on NPUs if one of its labels is not hosted by GitHub
+    and has a word (between -, _ and .) that is an Ascend chip, npu or ascend. Everything that a
+    policy cannot say is listed with file and line; --json lists each place. The workflows and
+    scripts are written, too: a suite needs them once the bot starts it. Both policies begin with
+    `mode: dry_run`, which starts nothing.
 
     The exit code is 0 if every file is right. It is 1 if a file was kept, skipped or refused, or if
     no workflow became a suite. It is 2 on wrong use.
@@ -148,12 +151,25 @@ def _print(done: list[Installed], carried: Transfer | None, *, force: bool) -> N
     if carried is None:
         return
     for workflow in carried.workflows:
-        if workflow.suite is None:
-            _line("left", workflow.file, workflow.reason)
+        if workflow.suite is not None:
+            detail = workflow.reason.removeprefix("carried over")
+            _line("carried", workflow.file, f"suite {workflow.suite}{detail}")
+    left = [(one.file, one.reason, one.reason) for one in carried.workflows if one.suite is None]
+    _fold("left", left)
+    places = [(f"{one.file}:{one.line}", one.reason, one.shared) for one in carried.missed]
+    _fold("missed", places)
+
+
+def _fold(kind: str, places: list[tuple[str, str, str]]) -> None:
+    """Print a line for each reason; places with the same one share it."""
+    alike: dict[str, list[tuple[str, str]]] = {}
+    for place, reason, shared in places:
+        alike.setdefault(shared, []).append((place, reason))
+    for shared, (first, *others) in alike.items():
+        if others:
+            _line(kind, f"{first[0]} and {len(others)} more", shared)
         else:
-            _line("carried", workflow.file, f"suite {workflow.suite}")
-    for missed in carried.missed:
-        _line("missed", f"{missed.file}:{missed.line}", missed.reason)
+            _line(kind, *first)
 
 
 def _line(word: str, path: str, reason: str) -> None:

@@ -15,7 +15,7 @@ __all__ = ["MAX_BYTES", "Missed", "SourceFile", "Transfer", "Workflow", "transfe
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """The result for one workflow: its suite, or None and the reason."""
+    """The result for one workflow: one of its suites, or None and the reason."""
 
     file: str
     suite: str | None
@@ -32,18 +32,21 @@ class Transfer:
 
 
 def transfer(sources: Iterable[SourceFile]) -> Transfer:
-    """Make a policy with one native suite for each workflow that asks for NPUs."""
+    """Make a policy with native suites for the workflows that ask for NPUs.
+
+    The jobs that pull requests start are one suite. Every other job is a suite of its own.
+    """
     drafts: dict[str, Draft] = {}
     workflows: list[Workflow] = []
     missed: list[Missed] = []
     for source in sorted(sources, key=lambda one: one.path):
         notes = Notes(source.path)
         made = _draft(source, drafts, notes)
-        if isinstance(made, Draft) and not _holds([*drafts.values(), made]):
+        if isinstance(made, list) and not _holds([*drafts.values(), *made]):
             made = "the policy is full: it holds no further suite"
-        if isinstance(made, Draft):
-            drafts[made.key] = made
-            workflows.append(Workflow(source.path, made.key, "carried over"))
+        if isinstance(made, list):
+            drafts |= {one.key: one for one in made}
+            workflows += [Workflow(source.path, one.key, one.reason) for one in made]
         else:
             workflows.append(Workflow(source.path, None, made))
         missed += sorted(notes.missed, key=lambda one: one.line)
@@ -51,7 +54,7 @@ def transfer(sources: Iterable[SourceFile]) -> Transfer:
     return Transfer(text, tuple(workflows), tuple(missed))
 
 
-def _draft(source: SourceFile, drafts: dict[str, Draft], notes: Notes) -> Draft | str:
+def _draft(source: SourceFile, drafts: dict[str, Draft], notes: Notes) -> list[Draft] | str:
     tree = read(source)
     if isinstance(tree, Missed):
         notes.add(tree.line, tree.reason)

@@ -21,6 +21,12 @@ class Missed:
     file: str
     line: int
     reason: str
+    alike: str = ""  # the reason without what only this place has, to tell many places at once
+
+    @property
+    def shared(self) -> str:
+        """Return the reason that it shares with similar places."""
+        return self.alike or self.reason
 
 
 @dataclass(slots=True)
@@ -30,9 +36,14 @@ class Notes:
     file: str
     missed: dict[Missed, None] = field(default_factory=dict)
 
-    def add(self, line: int, reason: str) -> None:
+    def add(self, line: int, reason: str, alike: str = "") -> None:
         """Note that the policy cannot express the thing at ``line``, and why."""
-        self.missed[Missed(self.file, line, reason)] = None
+        self.missed[Missed(self.file, line, reason, alike)] = None
+
+    def of_job(self, line: int, key: str, text: str) -> None:
+        """Note something of a job; ``{job}`` in ``text`` stands for it."""
+        shown = text.replace("{job}", f"job {code(key)}", 1)
+        self.add(line, shown, text.replace("{job}", "a job", 1))
 
 
 def code(text: str) -> str:

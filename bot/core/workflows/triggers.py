@@ -4,14 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from bot.core.policy.values import MAX_ITEMS, check_cron, check_pattern
-from bot.core.workflows.notes import Notes, code, is_fit, listed
-from bot.core.workflows.reading import Row, Scalar, Table, Tree, words
+from bot.core.policy.values import MAX_ITEMS, check_pattern
+from bot.core.workflows.notes import Notes, code, listed
+from bot.core.workflows.reading import Scalar, Table, Tree, words
 
 # The types of a `pull_request` without `types`. With fewer types some commits start nothing.
 _USUAL_TYPES = frozenset({"opened", "synchronize", "reopened"})
 
 _EVERY_FILE = "**"
+
+# The events whose runs are of no pull request; the bot follows them, too.
+APART = ("schedule", "workflow_dispatch", "workflow_run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +39,10 @@ def is_for_bot(workflow: Table) -> bool:
     return "ascend_ci" in workflow.table("on").table("workflow_dispatch").table("inputs").entries
 
 
-def read_filters(workflow: Table, key: str, notes: Notes) -> Filters | None:
-    """Return a workflow's pull request filters; None if suite ``key`` can't express them.
+def read_filters(workflow: Table, notes: Notes) -> Filters | None:
+    """Return a workflow's pull request filters; None if no suite can express them.
 
-    Note every other trigger of the workflow.
+    Note every other trigger whose runs the bot does not follow.
     """
     found = events(workflow)
     filters = None
@@ -47,9 +50,7 @@ def read_filters(workflow: Table, key: str, notes: Notes) -> Filters | None:
         match event:
             case "pull_request":
                 filters = _filters(workflow.table("on").table(event), tree.line, notes)
-            case "schedule":
-                _note_schedule(tree, key, notes)
-            case _:
+            case _ if event not in APART:
                 _note_event(event, workflow.table("on").line_of(event), notes)
     return filters
 
@@ -59,20 +60,6 @@ def _note_event(event: str, line: int, notes: Notes) -> None:
     if event == "pull_request_target":
         text += ", with the base branch's code and secrets"
     notes.add(line, text)
-
-
-def _note_schedule(tree: Tree, key: str, notes: Notes) -> None:
-    entries = tree.items[:MAX_ITEMS] if isinstance(tree, Row) else ()
-    crons = [entry.entries.get("cron") for entry in entries if isinstance(entry, Table)]
-    for number, cron in enumerate((one for one in crons if isinstance(one, Scalar)), 1):
-        name = key if number == 1 else f"{key}-{number}"
-        text = f"cron {code(cron.text)} stays with GitHub"
-        if '"' not in cron.text and is_fit(check_cron, cron.text):
-            text += "; to have it from the bot: `start: dispatch`, the trigger `nightly` and"
-            text += f' `nightly: [{{name: {name}, cron: "{cron.text}", suites: [{key}]}}]`'
-        notes.add(cron.line, text)
-    if not crons:
-        notes.add(tree.line, "`schedule` holds no cron")
 
 
 def _filters(table: Table, line: int, notes: Notes) -> Filters | None:

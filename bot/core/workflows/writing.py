@@ -10,6 +10,7 @@ from bot.core.workflows.jobs import Job
 from bot.core.workflows.labels import chip_of, npus_of
 from bot.core.workflows.notes import code, listed
 from bot.core.workflows.suites import Draft
+from bot.core.workflows.triggers import Filters
 
 HEAD = """\
 # Made from .github/workflows/ by `ascend-ci init --from-workflows`. GitHub goes on starting these
@@ -60,12 +61,23 @@ def suite_text(draft: Draft) -> str:
     if draft.title not in ("", draft.key):
         lines.append(f"    title: {word(draft.title)}")
     lines += [f"    workflow: {word(draft.workflow)}", "    start: native"]
+    if draft.named:
+        lines.append(f"    jobs: {_row(job.key for job in draft.jobs)}")
+    if draft.filters is None:
+        lines.append("    triggers: [schedule]")
     lines.append(f"    runners: {_row(draft.labels)}")
-    if not draft.filters.each_commit:
-        lines.append("    required: false  # its `types` leave commits out")
-    lines += ["    paths:", *(f"      - {word(path)}" for path in draft.filters.paths)]
+    if draft.at_once > 1:
+        lines.append(f"    nodes: {draft.at_once}  # jobs at once")
+    lines += _filters(draft.filters) if draft.filters else []
     lines.append(f"    timeout_minutes: {draft.timeout_minutes}")
     return "\n".join(lines) + "\n"
+
+
+def _filters(filters: Filters) -> list[str]:
+    required = [] if filters.each_commit else ["required: false  # its `types` leave commits out"]
+    return [f"    {line}" for line in (*required, "paths:")] + [
+        f"      - {word(path)}" for path in filters.paths
+    ]
 
 
 def _row(texts: Iterable[str]) -> str:
@@ -74,13 +86,19 @@ def _row(texts: Iterable[str]) -> str:
 
 def _jobs(jobs: tuple[Job, ...]) -> list[str]:
     """Return a comment for each of the first jobs."""
-    lines = [f"  #   job {code(job.key)}: {listed(job.npu_labels)}" for job in jobs[:4]]
+    lines = [
+        f"  #   job {code(job.key)}: {listed(job.npu_labels)}{_after(job)}" for job in jobs[:4]
+    ]
     return lines if len(jobs) <= 4 else [*lines, f"  #   and {len(jobs) - 4} more jobs"]
+
+
+def _after(job: Job) -> str:
+    return f", after {listed(job.needs)}" if job.needs else ""
 
 
 def _branches(drafts: list[Draft]) -> str:
     """Return the line of the policy's branches: the branches that all workflows name."""
-    filters = list(dict.fromkeys(draft.filters.branches for draft in drafts))
+    filters = list(dict.fromkeys(draft.filters.branches for draft in drafts if draft.filters))
     agreed = filters[0] if len(filters) == 1 else ()
     every = [name for names in filters for name in names if not name.startswith("!")]
     names = agreed or tuple(dict.fromkeys(every))

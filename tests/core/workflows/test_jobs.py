@@ -163,9 +163,9 @@ def test_the_condition_of_a_job_on_npus_is_noted() -> None:
     assert missed(result) == [(5, text)]
 
 
-def test_several_jobs_count_as_one() -> None:
+def test_jobs_on_several_labels_count_on_one_of_them() -> None:
     jobs = "  a: {runs-on: npu-8}\n  b: {runs-on: npu-16}\n"
-    text = "on `npu-8`, `npu-16`: a suite counts as one job, on one of its labels"
+    text = "on `npu-8`, `npu-16`: a suite counts on one of its labels"
     result = carried(a=f"on: pull_request\njobs:\n{jobs}", b=matrixed("{r: [npu-8, npu-16]}"))
     assert missed(result) == [(3, f"runs 2 jobs {text}"), (3, f"runs a job with a matrix {text}")]
 
@@ -206,6 +206,54 @@ def test_a_chain_of_jobs_may_take_as_long_as_all_of_it() -> None:
 """
     result = carried(a=f"on: pull_request\njobs:\n{jobs}")
     assert policy_of(result).suites["a"].timeout_minutes == 135
+
+
+CHAIN_BESIDE_ONE = """\
+  a: {runs-on: npu-8, needs: b}
+  b: {runs-on: npu-8, timeout-minutes: 9}
+  c: {runs-on: npu-8, timeout-minutes: 10}
+"""
+LIMITED = "strategy: {max-parallel: 2, matrix: {n: [8, 8, 8]}}"
+CANCELS = "`concurrency` of group `x`: GitHub cancels a run when a newer one of its group comes"
+
+
+@pytest.mark.parametrize(
+    ("jobs", "nodes", "told"),
+    [
+        ("  a: {runs-on: npu-8}\n  b: {runs-on: npu-8}\n", 2, ", 2 jobs at once"),
+        ("  a: {runs-on: npu-8, needs: b}\n  b: {runs-on: npu-8}\n", 1, ", `a` after `b`"),
+        ("  a: {runs-on: npu-8, needs: b}\n  b: {runs-on: cpu}\n", 1, ", `a` after `b`"),
+        (CHAIN_BESIDE_ONE, 2, ", 2 jobs at once, `a` after `b`"),
+        ("  a: {runs-on: npu-8, strategy: {matrix: {n: [1, 2, 3]}}}\n", 1, ""),
+        ("  a: {runs-on: 'npu-${{ matrix.n }}', strategy: {matrix: {n: [8, 8, 8]}}}\n", 3, None),
+        (f"  a: {{runs-on: 'npu-${{{{ matrix.n }}}}', {LIMITED}}}\n", 2, None),
+    ],
+)
+def test_a_suite_counts_the_jobs_that_run_at_once(jobs: str, nodes: int, told: str | None) -> None:
+    result = carried(a=f"on: pull_request\njobs:\n{jobs}")
+    assert policy_of(result).suites["a"].nodes == nodes
+    told = f", {nodes} jobs at once" if told is None else told
+    assert result.workflows[0].reason == f"carried over{told}"
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("x", "`concurrency` of group `x`: GitHub lets one run of a group run, and one wait"),
+        ("{cancel-in-progress: true}", "`concurrency`: GitHub cancels a run when a newer one of"),
+        ("{group: x, cancel-in-progress: '${{ a }}'}", f"{CANCELS}, if `${{{{ a }}}}`"),
+    ],
+)
+def test_what_github_does_with_two_runs_of_a_group_is_noted(written: str, text: str) -> None:
+    result = carried(
+        a=of_job("runs-on: npu-8", f"concurrency: {written}"),
+        b=of_job("runs-on: npu-8") + f"concurrency: {written}\n",
+        c=of_job("runs-on: cpu", f"concurrency: {written}"),
+    )
+    assert [(line, reason[: len(text)]) for line, reason in missed(result)] == [
+        (5, text),
+        (5, text),
+    ]
 
 
 def test_a_ring_of_jobs_ends() -> None:

@@ -16,7 +16,6 @@ on:
     paths:
       - "src/**"
       - "!**/*.md"
-concurrency: {group: x, cancel-in-progress: true}
 jobs:
   one:
     runs-on: linux-aarch64-a2b3-8
@@ -160,30 +159,87 @@ def test_a_filter_with_a_control_character_is_not_carried() -> None:
     assert missed(result) == [(3, "filter `a?- b`: has a character that cannot be shown")]
 
 
-def test_schedules_come_with_the_entry_that_would_replace_them() -> None:
-    crons = '    - cron: "0 17 * * *"\n    - cron: never\n    - x\n    - cron: 0 18 * * *'
-    on = f"on:\n  pull_request:\n  schedule:\n{crons}"
-    text = "cron `0 17 * * *` stays with GitHub; to have it from the bot: `start: dispatch`, the"
-    entry = ' trigger `nightly` and `nightly: [{name: a, cron: "0 17 * * *", suites: [a]}]`'
-    assert missed(carried(a=workflow(on))) == [
-        (4, text + entry),
-        (5, "cron `never` stays with GitHub"),
-        (7, f"{text}{entry}".replace("0 17", "0 18").replace("name: a", "name: a-3")),
+NIGHT = """\
+on:
+  schedule: [{cron: "0 17 * * *"}, {cron: "0 18 * * *"}]
+jobs:
+  one: {name: First  night, runs-on: npu-8, if: "github.event.schedule == '0 17 * * *'"}
+  two: {runs-on: npu-16, timeout-minutes: 90, needs: build}
+  build: {runs-on: cpu, timeout-minutes: 10}
+"""
+
+
+def test_each_job_of_a_scheduled_workflow_is_a_suite() -> None:
+    result = carried(night=NIGHT, b=workflow())
+    suites = policy_of(result).suites
+    assert {
+        key: (suite.jobs, suite.triggers, suite.runners, suite.timeout_minutes, suite.title)
+        for key, suite in suites.items()
+        if suite.workflow == "night.yml"
+    } == {
+        "one": (("one",), ("schedule",), ("npu-8",), 360, "First night"),
+        "two": (("two",), ("schedule",), ("npu-16",), 100, ""),
+    }
+    assert not any(suites[key].paths or suites[key].is_required for key in ("one", "two"))
+    assert result.missed == ()
+    assert [(one.suite, one.reason) for one in result.workflows[1:]] == [
+        ("one", "carried over"),
+        ("two", "carried over, `two` after `build`"),
     ]
 
 
-def test_a_schedule_without_a_cron_is_noted() -> None:
-    assert missed(carried(a=workflow("on: [pull_request, schedule]"))) == [
-        (1, "`schedule` holds no cron")
-    ]
+@pytest.mark.parametrize("event", ["schedule", "workflow_dispatch", "workflow_run"])
+def test_a_workflow_of_one_job_without_pull_requests_is_one_suite(event: str) -> None:
+    result = carried(a=workflow(f"on: {event}"))
+    suite = policy_of(result).suites["a"]
+    assert (suite.jobs, suite.triggers) == ((), ("schedule",))
+    assert result.missed == ()
 
 
-def test_what_is_only_scheduled_makes_no_suite() -> None:
-    result = carried(a=workflow("on:\n  schedule:\n    - cron: '0 17 * * *'"))
+def test_jobs_of_a_schedule_are_no_part_of_what_pull_requests_start() -> None:
+    night = "  n: {runs-on: npu-8, if: github.event_name == 'schedule'}\n"
+    both = "  m: {runs-on: npu-8, if: \"github.event_name == 'schedule' || 'pull_request'\"}\n"
+    on = "on: [pull_request, schedule, workflow_dispatch]"
+    suites = policy_of(carried(a=workflow(on) + night + both)).suites
+    assert {key: (suite.jobs, suite.paths) for key, suite in suites.items()} == {
+        "a": (("a", "m"), ("**",)),
+        "n": (("n",), ()),
+    }
+
+
+def test_jobs_of_a_schedule_alone_in_a_workflow_of_pull_requests_stand_alone() -> None:
+    night = "on: [pull_request, schedule]\njobs:\n"
+    for key in ("a", "b"):
+        night += f"  {key}: {{runs-on: npu-8, if: github.event_name == 'schedule'}}\n"
+    suites = policy_of(carried(w=night)).suites
+    assert {key: suite.jobs for key, suite in suites.items()} == {"a": ("a",), "b": ("b",)}
+
+
+def test_a_job_that_no_policy_can_name_leaves_its_workflow_whole() -> None:
+    text = NIGHT.replace("two:", f"{'x' * 201}:")
+    (suite,) = policy_of(carried(night=text)).suites.values()
+    assert (suite.jobs, suite.triggers, suite.nodes) == ((), ("schedule",), 2)
+
+
+def test_suites_of_one_name_get_a_number() -> None:
+    suites = policy_of(carried(night=NIGHT, one=workflow(), other=NIGHT)).suites
+    assert list(suites) == ["one", "two", "one-2", "one-3", "two-2"]
+
+
+def test_what_nothing_starts_that_the_bot_follows_makes_no_suite() -> None:
+    result = carried(a=workflow("on: push"))
     assert result.policy is None
-    reason = "no pull request starts it, only `schedule`"
-    assert result.workflows[0].reason == reason
-    assert missed(result)[0][0] == 3
+    assert result.workflows[0].reason == "no pull request starts it, only `push`"
+
+
+def test_reasons_of_one_kind_share_a_sentence() -> None:
+    jobs = "".join(f"  {key}: {{runs-on: npu-8, if: x}}\n" for key in "ab")
+    result = carried(a=f"on: [pull_request, push]\njobs:\n{jobs}")
+    push = "`push` cannot start a native suite; GitHub goes on starting the workflow at it"
+    assert [one.shared for one in result.missed] == [
+        push,
+        *["a job runs only if `x`; a policy has no such condition"] * 2,
+    ]
 
 
 def test_other_triggers_stay_with_github() -> None:
