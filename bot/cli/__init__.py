@@ -28,6 +28,7 @@ COMMANDS = {
     "simulate": "simulate",
     "submit": "submit",
     "submitter": "submitter",
+    "sync": "sync",
     "worker": "service:worker",
 }
 
@@ -56,6 +57,6 @@ def main(ctx: click.Context) -> None:
     """Govern CI on scarce Ascend NPUs."""
     if os.environ.get("NO_COLOR"):  # rich respects it, click does not: https://no-color.org
         ctx.color = False
-    if ctx.invoked_subcommand != "init":  # what that writes belongs to a repository
+    if ctx.invoked_subcommand not in {"init", "sync"}:  # what they write belongs to a repository
         # The database and its log, kept logs, jobs and locks: only for the user of the process.
         ctx.call_on_close(partial(os.umask, os.umask(0o077)))

@@ -11,6 +11,15 @@ MAX_FILES = 500
 
 def policy_from_workflows(checkout: Checkout) -> Transfer:
     """Return the policy from the checkout's workflows; note refused files as missed."""
+    sources, refused = sources_of(checkout)
+    made = transfer(sources)
+    unread = [Workflow(one.file, None, "cannot be read") for one in refused]
+    workflows = sorted([*made.workflows, *unread], key=lambda one: one.file)
+    return Transfer(made.policy, tuple(workflows), (*refused, *made.missed))
+
+
+def sources_of(checkout: Checkout) -> tuple[list[SourceFile], list[Missed]]:
+    """Return the checkout's workflows in the order of their names, and the refused files."""
     sources: list[SourceFile] = []
     refused: list[Missed] = []
     for path in _paths(checkout, refused):
@@ -21,10 +30,7 @@ def policy_from_workflows(checkout: Checkout) -> Transfer:
             continue
         if raw is not None:
             sources.append(SourceFile(path, raw))
-    made = transfer(sources)
-    unread = [Workflow(one.file, None, "cannot be read") for one in refused]
-    workflows = sorted([*made.workflows, *unread], key=lambda one: one.file)
-    return Transfer(made.policy, tuple(workflows), (*refused, *made.missed))
+    return sources, refused
 
 
 def _paths(checkout: Checkout, refused: list[Missed]) -> list[str]:

@@ -1,7 +1,7 @@
 """Make native suites from one workflow, or give the reason why that is impossible."""
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass
 
 from bot.core.policy.errors import shown
@@ -44,9 +44,16 @@ class Draft:
 
 
 def draft(
-    source: SourceFile, workflow: Table, taken: Container[str], notes: Notes
+    source: SourceFile,
+    workflow: Table,
+    taken: Container[str],
+    notes: Notes,
+    covered: Collection[str] = (),
 ) -> list[Draft] | str:
-    """Return the suites for a workflow, or the reason why there is none."""
+    """Return the suites for a workflow, or the reason why there is none.
+
+    Jobs whose keys are ``covered`` have one already.
+    """
     if is_for_bot(workflow):
         return "takes the input `ascend_ci`: it is the bot that starts it"
     jobs = read_jobs(workflow, notes)
@@ -60,7 +67,9 @@ def draft(
     if filters is None and ("pull_request" in found or not any(event in found for event in APART)):
         return _without_filters(list(found))
     note_concurrency(workflow, notes)
-    return list(_Drafts(source, workflow, jobs, filters, notes).made(on_npus, taken))
+    rest = tuple(job for job in on_npus if job.key not in covered)
+    maker = _Drafts(source, workflow, jobs, filters, notes)
+    return list(maker.made(rest, taken, whole=len(rest) == len(on_npus))) if rest else []
 
 
 @dataclass(slots=True)
@@ -73,12 +82,17 @@ class _Drafts:
     filters: Filters | None
     notes: Notes
 
-    def made(self, on_npus: tuple[Job, ...], taken: Container[str]) -> Iterator[Draft]:
-        """Yield one suite for the jobs of pull requests, and one for each other job."""
+    def made(
+        self, on_npus: tuple[Job, ...], taken: Container[str], *, whole: bool
+    ) -> Iterator[Draft]:
+        """Yield one suite for the jobs of pull requests, and one for each other job.
+
+        ``whole`` is true if these are all jobs of the workflow that are on NPUs.
+        """
         of_pulls = tuple(job for job in on_npus if self.filters and not job.of_schedule)
         alone = tuple(job for job in on_npus if job not in of_pulls)
-        names = [job.key for job in on_npus]
-        if len(on_npus) == 1 or not alone or not all(is_fit(check_job_name, one) for one in names):
+        one = len(on_npus) == 1 or not alone
+        if (whole and one) or not all(is_fit(check_job_name, job.key) for job in on_npus):
             yield self._draft(_key(_stem(self.source.path), taken), on_npus, self.filters)
             return
         keys: set[str] = set()

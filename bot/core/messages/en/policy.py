@@ -207,6 +207,13 @@ POLICY = {
     "tree_matches_nothing": "`{pattern}` matches no file{near}",
     "tree_excludes_nothing": "`{pattern}` excludes no file{near}",
     "tree_no_branch": "`{text}` matches none of the {count:,} branches that this clone knows{near}",
+    "drift_lacks": "no suite covers {n} job on {labels}: {jobs} | "
+    "no suite covers {n} jobs on {labels}: {jobs}",
+    "drift_gone": "suite {suite} names {path}, which does not exist",
+    "drift_gone_job": "suite {suite} names the job {job}, which is not there",
+    "drift_labels": "the jobs of suite {suite} ask for {now}; its `runners` are {held}",
+    "drift_limit": "the jobs of suite {suite} may take {now} min; its `timeout_minutes` is {held}",
+    "drift_unread": "cannot be read: {why}",
     "policy_needs": "{n} node × {npus} NPUs are {total} | {n:,} nodes × {npus} NPUs are {total}",
     "value_new": "{count}, {fresh} of them new",
 }
