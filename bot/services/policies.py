@@ -32,6 +32,8 @@ from bot.core.policy.selection import (
     select_cost,
     touches_protected,
 )
+from bot.core.workflows import SourceFile
+from bot.core.workflows.drift import Drift, drifts
 from bot.core.workflows.own_jobs import own_jobs
 from bot.core.workflows.reading import MAX_BYTES as MAX_WORKFLOW_BYTES
 from bot.ports.clock import Clock
@@ -125,6 +127,20 @@ class PolicyChecker:
         answer = await self._run(owner, own_jobs, raw[: MAX_WORKFLOW_BYTES + 1], suites)
         return answer.value if isinstance(answer, Done) else {}
 
+    async def drifts(
+        self,
+        policy: Policy,
+        sources: tuple[SourceFile, ...],
+        gone: frozenset[str],
+        owner: str | Account,
+    ) -> tuple[Drift, ...]:
+        """Return what a policy and workflows differ in, whose author may be anybody.
+
+        If that takes too much, nothing is told.
+        """
+        answer = await self._run(owner, _drifts, policy, sources, gone)
+        return answer.value if isinstance(answer, Done) else ()
+
     async def _of(
         self, owner: str | Account, work: Callable[[*Texts], Checked | Comparison], *texts: *Texts
     ) -> Checked | Comparison:
@@ -164,6 +180,12 @@ class PolicyChecker:
             answer = await self._sandbox.run(name, work, *args)
             self._shares.spend(owner, answer.seconds if isinstance(answer, Done) else _STOPPED_S)
             return answer
+
+
+def _drifts(
+    policy: Policy, sources: tuple[SourceFile, ...], gone: frozenset[str]
+) -> tuple[Drift, ...]:
+    return tuple(drifts(policy, sources, gone))
 
 
 def _is_cheap(text: object) -> bool:

@@ -1,6 +1,6 @@
 """A pull request that changes the policy is told what it would change, and nothing of it counts."""
 
-from tests.e2e.world import GATE, POLICY, World
+from tests.e2e.world import FILES, GATE, POLICY, World
 
 NAME = f"{GATE} policy"
 PATH = ".github/ascend-ci.yml"
@@ -63,3 +63,54 @@ async def test_a_pull_request_that_leaves_the_policy_alone_has_no_such_check(
     pull = world.open_pull(path="docs/a.md")
     await world.settle()
     assert world.github.check(NAME, pull.head_sha) is None
+
+
+FOLDER = ".github/workflows"
+NIGHT = """
+on: {schedule: [{cron: "0 17 * * *"}]}
+jobs:
+  night: {runs-on: linux-aarch64-a3-16, timeout-minutes: 60, steps: [{run: "true"}]}
+"""
+
+
+async def test_workflows_that_no_suite_covers_are_told_and_only_so_many_are_read(
+    world: World,
+) -> None:
+    files = {f"{FOLDER}/n{number:02}.yml": NIGHT for number in range(12)}
+    pull = world.github.people.open_pull("stranger", files)
+    await world.settle()
+    check = world.github.check(NAME, pull.head_sha)
+    assert check is not None
+    assert (check.status, check.conclusion) == ("completed", "neutral")
+    assert check.title == (
+        "This pull request adds 10 NPU workflows that no suite covers, n00.yml first"
+    )
+    assert "2 more changed workflows were not read." in str(check.summary)
+    lines = [(item["path"], item["start_line"]) for item in check.annotations]
+    assert lines[:2] == [(f"{FOLDER}/n00.yml", 4), (f"{FOLDER}/n01.yml", 4)]
+
+
+async def test_a_policy_that_takes_the_workflow_in_has_nothing_left_to_say(world: World) -> None:
+    suite = """
+  night:
+    workflow: night.yml
+    start: native
+    triggers: [schedule]
+    runners: [linux-aarch64-a3-16]
+    timeout_minutes: 60
+limits:"""
+    files = {f"{FOLDER}/night.yml": NIGHT, PATH: POLICY.replace("\nlimits:", suite)}
+    pull = world.github.people.open_pull("maintainer", files)
+    touched = {f"{FOLDER}/unit.yml": FILES[f"{FOLDER}/unit.yml"] + "\n"}
+    other = world.github.people.open_pull("maintainer", touched)
+    gone = world.github.people.open_pull("maintainer", {f"{FOLDER}/multinode.yml": None})
+    await world.settle()
+    check = world.github.check(NAME, pull.head_sha)
+    assert check is not None
+    assert (check.conclusion, check.title) == ("success", "1 change, none loosens a rule")
+    assert world.github.check(NAME, other.head_sha) is None
+    check = world.github.check(NAME, gone.head_sha)
+    assert check is not None
+    assert check.title == "1 difference between the policy and a changed workflow"
+    assert f"`{FOLDER}/multinode.yml`: suite `multinode` names" in str(check.summary)
+    assert check.annotations == []

@@ -111,8 +111,22 @@ def waits_its_turn(number: int) -> Message:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkflowNote:
+    """A difference between a policy and a workflow that a pull request changes, at its line."""
+
+    path: str
+    line: int
+    message: Message
+    adds: bool = False  # the pull request adds the workflow, and no suite covers its jobs
+    there: bool = True  # the workflow exists at the head
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
-    """The policy that a pull request's head proposes, beside the one that holds."""
+    """The policy that a pull request's head proposes, beside the one that holds.
+
+    If only workflows change it is the same policy.
+    """
 
     key: str  # the check run's external id
     repo_id: RepoId
@@ -127,6 +141,8 @@ class Proposal:
     unprotected: str = ""  # the base, whose own policy does not count
     by: int = 0  # the account of the pull request's author
     language: Language = Language.EN
+    notes: tuple[WorkflowNote, ...] = ()
+    unread: int = 0  # changed workflows that were too many to be read
 
 
 @dataclass(frozen=True, slots=True)

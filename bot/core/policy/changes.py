@@ -62,6 +62,12 @@ class Comparison:
     deleted: bool = False  # the proposal deletes the policy
 
     @property
+    def is_same(self) -> bool:
+        """Return True if the proposal says what the current policy says."""
+        read = self.before is Before.READ
+        return read and not (self.changes or self.errors or self.deleted)
+
+    @property
     def loosened(self) -> tuple[Change, ...]:
         """Return the changes that need a deliberate decision."""
         return self.of(Effect.LOOSENED)

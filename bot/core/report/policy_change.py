@@ -1,14 +1,14 @@
 """The check run of a proposed policy: its mistakes with their lines, or its changes."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.core.github.limits import SHOWN_TITLE_CHARS, TEXT_BYTES
 from bot.core.github.markdown import code, headline, title
 from bot.core.messages.words import joined, listing, sentences
 from bot.core.model.ids import Sha
-from bot.core.model.views import Annotation, CheckWrite, Proposal
+from bot.core.model.views import Annotation, CheckWrite, Proposal, WorkflowNote
 from bot.core.policy.changes import Before, Change, Comparison, Effect
 from bot.core.policy.loading import PolicyError
 from bot.core.policy.selection import POLICY_PATH
@@ -18,13 +18,29 @@ from bot.core.report.sections import Rows, Section, compose
 ITEMS_SHOWN = 8  # of what a list gained or lost, in one line
 VALUE_CHARS = 200  # of a value: one line must not push the others out of the summary
 _CHECK = f"ascend-ci check-policy {POLICY_PATH}"
+_SYNC = "ascend-ci sync --write ."
 _SIMULATE = "ascend-ci simulate --policy NEW --against OLD --commits FILE"
 
 
+@dataclass(frozen=True, slots=True)
+class WorkflowNotes:
+    """What the policy does not follow of the workflows that a pull request changes."""
+
+    notes: tuple[WorkflowNote, ...] = ()
+    unread: int = 0  # workflows that were too many
+
+
+NO_NOTES = WorkflowNotes()
+
+
 def render_policy_check(
-    comparison: Comparison, head_sha: Sha, ctx: Context, now: datetime
+    comparison: Comparison,
+    head_sha: Sha,
+    ctx: Context,
+    now: datetime,
+    workflows: WorkflowNotes = NO_NOTES,
 ) -> CheckWrite:
-    """Return the whole check run of a pull request that changes the policy.
+    """Return the whole check run of a pull request that changes the policy or workflows.
 
     ``policy_ref`` and ``policy_sha`` of ``ctx`` name the policy in force.
     """
@@ -34,11 +50,11 @@ def render_policy_check(
         head_sha=head_sha,
         external_id=ctx.external_id,
         status="completed",
-        conclusion=_conclusion(comparison),
-        title=headline(_title(writer, comparison), SHOWN_TITLE_CHARS),
-        summary=compose(_sections(writer, comparison), TEXT_BYTES),
+        conclusion=_conclusion(comparison, workflows),
+        title=headline(_title(writer, comparison, workflows), SHOWN_TITLE_CHARS),
+        summary=compose(_sections(writer, comparison, workflows), TEXT_BYTES),
         completed_at=now,
-        annotations=tuple(_annotations(writer, comparison)),
+        annotations=(*_annotations(writer, comparison), *_workflow_lines(writer, workflows)),
     )
 
 
@@ -55,17 +71,34 @@ def policy_check(
         unprotected=proposal.unprotected,
         language=proposal.language,
     )
-    return render_policy_check(comparison, proposal.sha, ctx, now)
+    workflows = WorkflowNotes(proposal.notes, proposal.unread)
+    return render_policy_check(comparison, proposal.sha, ctx, now, workflows)
 
 
-def _conclusion(comparison: Comparison) -> str:
-    """Return failure for mistakes, and neutral for loosened rules or a deleted policy."""
+def _conclusion(comparison: Comparison, workflows: WorkflowNotes) -> str:
+    """Return failure for mistakes, and neutral for what a person has to look at."""
     if comparison.errors:
         return "failure"
-    return "neutral" if comparison.loosened or comparison.deleted else "success"
+    look = comparison.loosened or comparison.deleted or workflows.notes
+    return "neutral" if look else "success"
 
 
-def _title(writer: MarkdownWriter, comparison: Comparison) -> str:
+def _is_about_workflows(comparison: Comparison, workflows: WorkflowNotes) -> bool:
+    """Return True if the policy stays as it is and the changed workflows do not fit it."""
+    return comparison.is_same and bool(workflows.notes)
+
+
+def _workflow_title(writer: MarkdownWriter, workflows: WorkflowNotes) -> str:
+    added = dict.fromkeys(note.path for note in workflows.notes if note.adds)
+    if added:
+        first = writer.words(next(iter(added)).rpartition("/")[2])
+        return writer.text("drift_adds", n=len(added), path=first)
+    return writer.text("drift_title", n=len(workflows.notes))
+
+
+def _title(writer: MarkdownWriter, comparison: Comparison, workflows: WorkflowNotes) -> str:
+    if _is_about_workflows(comparison, workflows):
+        return _workflow_title(writer, workflows)
     if comparison.errors:
         first = writer.words(comparison.errors[0].sentence)
         return writer.text("gate_policy", n=len(comparison.errors), error=first)
@@ -84,14 +117,18 @@ def _title(writer: MarkdownWriter, comparison: Comparison) -> str:
     return writer.text(key, changes=changes, rules=writer.count("rule", loosened))
 
 
-def _sections(writer: MarkdownWriter, comparison: Comparison) -> list[Section]:
+def _sections(
+    writer: MarkdownWriter, comparison: Comparison, workflows: WorkflowNotes
+) -> list[Section]:
     """Return the sections: mistakes, each kind of change, warnings, the policy in force."""
     return [
-        _why(writer, comparison),
+        "" if _is_about_workflows(comparison, workflows) else _why(writer, comparison),
         _list(writer, "", (_error(writer, error) for error in comparison.errors)),
         writer.text("policy_check_how", command=writer.code(_CHECK)) if comparison.errors else "",
         *(_kind(writer, comparison, kind) for kind in Effect),
         _list(writer, "kind_warnings", (_error(writer, error) for error in comparison.warnings)),
+        _list(writer, "kind_workflows", (_note(writer, note) for note in workflows.notes)),
+        _sync(writer, workflows),
         _simulate(writer, comparison),
         _holds(writer, comparison),
     ]
@@ -123,6 +160,26 @@ def _list(writer: MarkdownWriter, head: str, lines: Iterable[str]) -> Section:
 
 def _error(writer: MarkdownWriter, error: PolicyError) -> str:
     return f"- {writer.prose(error.sentence)}"
+
+
+def _note(writer: MarkdownWriter, note: WorkflowNote) -> str:
+    place = writer.code(f"{note.path}:{note.line}" if note.there else note.path)
+    return writer.text("drift_line", place=place, message=writer.prose(note.message))
+
+
+def _sync(writer: MarkdownWriter, workflows: WorkflowNotes) -> Section:
+    """Return how the policy gets to fit the workflows."""
+    if not workflows.notes:
+        return ""
+    unread = writer.text("drift_many", n=workflows.unread) if workflows.unread else ""
+    return sentences(unread, writer.text("drift_how", command=writer.code(_SYNC)))
+
+
+def _workflow_lines(writer: MarkdownWriter, workflows: WorkflowNotes) -> Iterable[Annotation]:
+    for note in workflows.notes:
+        if note.there:
+            message = writer.redact(writer.messages.render(note.message))
+            yield Annotation(note.path, note.line, message, level="warning")
 
 
 def _line(writer: MarkdownWriter, change: Change) -> str:

@@ -213,6 +213,15 @@ POLICY = {
     "drift_gone_job": "suite {suite} names the job {job}, which is not there",
     "drift_labels": "the jobs of suite {suite} ask for {now}; its `runners` are {held}",
     "drift_limit": "the jobs of suite {suite} may take {now} min; its `timeout_minutes` is {held}",
+    "drift_adds": "This pull request adds an NPU workflow that no suite covers: {path} | This pull "
+    "request adds {n} NPU workflows that no suite covers, {path} first",
+    "drift_title": "{n} difference between the policy and a changed workflow | {n} differences "
+    "between the policy and changed workflows",
+    "kind_workflows": "**The policy does not follow the changed workflows**",
+    "drift_line": "- {place}: {message}",
+    "drift_how": "{command} in a checkout of this branch edits the policy.",
+    "drift_many": "{n} more changed workflow was not read. | {n} more changed workflows were not "
+    "read.",
     "drift_unread": "cannot be read: {why}",
     "policy_needs": "{n} node × {npus} NPUs are {total} | {n:,} nodes × {npus} NPUs are {total}",
     "value_new": "{count}, {fresh} of them new",
