@@ -172,7 +172,7 @@ ROOMS = {
     | {"runs", "secrets"},
     "runs": frozenset({"digest", "github", "messages", "model", "policy", "rayjob"}),
     "secrets": frozenset[str](),
-    "workflows": frozenset({"model", "policy"}),
+    "workflows": frozenset({"messages", "model", "policy"}),
 }
 
 

@@ -32,8 +32,6 @@ from bot.core.policy.selection import (
     select_cost,
     touches_protected,
 )
-from bot.core.workflows import SourceFile
-from bot.core.workflows.drift import Drift, drifts
 from bot.core.workflows.own_jobs import own_jobs
 from bot.core.workflows.reading import MAX_BYTES as MAX_WORKFLOW_BYTES
 from bot.ports.clock import Clock
@@ -127,19 +125,12 @@ class PolicyChecker:
         answer = await self._run(owner, own_jobs, raw[: MAX_WORKFLOW_BYTES + 1], suites)
         return answer.value if isinstance(answer, Done) else {}
 
-    async def drifts(
-        self,
-        policy: Policy,
-        sources: tuple[SourceFile, ...],
-        gone: frozenset[str],
-        owner: str | Account,
-    ) -> tuple[Drift, ...]:
-        """Return what a policy and workflows differ in, whose author may be anybody.
-
-        If that takes too much, nothing is told.
-        """
-        answer = await self._run(owner, _drifts, policy, sources, gone)
-        return answer.value if isinstance(answer, Done) else ()
+    async def in_sandbox(
+        self, owner: Account, work: Callable[[*Texts], T], *args: *Texts
+    ) -> T | None:
+        """Do work on what anybody may have written; None if it takes too much."""
+        answer = await self._run(owner, work, *args)
+        return answer.value if isinstance(answer, Done) else None
 
     async def _of(
         self, owner: str | Account, work: Callable[[*Texts], Checked | Comparison], *texts: *Texts
@@ -180,12 +171,6 @@ class PolicyChecker:
             answer = await self._sandbox.run(name, work, *args)
             self._shares.spend(owner, answer.seconds if isinstance(answer, Done) else _STOPPED_S)
             return answer
-
-
-def _drifts(
-    policy: Policy, sources: tuple[SourceFile, ...], gone: frozenset[str]
-) -> tuple[Drift, ...]:
-    return tuple(drifts(policy, sources, gone))
 
 
 def _is_cheap(text: object) -> bool:

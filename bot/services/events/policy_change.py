@@ -4,6 +4,7 @@ So does one that changes workflows in a way that the policy does not follow.
 """
 
 import hashlib
+from itertools import islice
 
 from bot.core.model.people import Account
 from bot.core.model.pulls import Pull
@@ -14,7 +15,7 @@ from bot.core.policy.models import Policy
 from bot.core.policy.selection import POLICY_PATH, ChangedFile
 from bot.core.policy.tree import WORKFLOWS
 from bot.core.workflows import MAX_BYTES, SourceFile
-from bot.core.workflows.drift import Drift, DriftKind
+from bot.core.workflows.drift import Drift, DriftKind, drifts
 from bot.services.policies import Broken, policy_text
 from bot.services.workers import Deps, Service
 
@@ -83,9 +84,9 @@ class PolicyChanges(Service):
                 sources.append(SourceFile(file.path, found.text[: MAX_BYTES + 1]))
         gone -= {file.path for file in _to_read(files)}
         added = {file.path for file in files if file.status in {"added", "copied", "renamed"}}
-        checker = self._policies.checker
-        differ = await checker.drifts(policy, tuple(sources), frozenset(gone), pull.author)
-        return tuple(_note(one, added) for one in differ[:MAX_NOTES])
+        run = self._policies.checker.in_sandbox
+        differ = await run(pull.author, _drifts, policy, tuple(sources), frozenset(gone))
+        return tuple(_note(one, added) for one in differ or ())
 
 
 def _to_read(files: list[ChangedFile]) -> list[ChangedFile]:
@@ -96,6 +97,12 @@ def _to_read(files: list[ChangedFile]) -> list[ChangedFile]:
 def _is_workflow(path: str) -> bool:
     folder, _, name = path.rpartition("/")
     return f"{folder}/" == WORKFLOWS and name.endswith((".yml", ".yaml"))
+
+
+def _drifts(
+    policy: Policy, sources: tuple[SourceFile, ...], gone: frozenset[str]
+) -> tuple[Drift, ...]:
+    return tuple(islice(drifts(policy, sources, gone), MAX_NOTES))
 
 
 def _note(drift: Drift, added: set[str]) -> WorkflowNote:
