@@ -202,9 +202,7 @@ def row_state(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     if run.attempt > 1:
         state = writer.text("row_attempt", state=state, attempt=run.attempt)
     offline = run.outcome is Outcome.SUCCESS or run.queue_position is not None
-    told = run.cause or (NOTHING if run.why.key in _STATE_SAYS else reason(run))
-    if run.state is State.CANCELLING:
-        told = stopped_by(run)
+    told = stopped_by(run) if run.state is State.CANCELLING else _row_reason(run)
     why = "" if offline else lower(writer.prose(told))
     if why.lower().startswith(state):
         return why  # "cancelled by carol" says it once
@@ -220,13 +218,18 @@ def row_parts(writer: MarkdownWriter, run: Run, now: datetime) -> tuple[str, str
     why = ""
     if run.state is State.DONE:
         span = writer.prose(between(run.started_at, run.ended_at))
-        told = NOTHING if reason(run).key == "run_failed" else reason(run)  # the state says it
-        why = "" if run.outcome is Outcome.SUCCESS else writer.prose(run.cause or told)
+        why = "" if run.outcome is Outcome.SUCCESS else writer.prose(_row_reason(run))
     if why.lower().startswith(state.lower()):
         state, why = lower(why), ""  # "cancelled by carol" says it once
     if run.attempt > 1:
         state = writer.text("row_attempt", state=state, attempt=run.attempt)
     return state, why, span
+
+
+def _row_reason(run: Run) -> str:
+    """Return why a run waits or ended; nothing that its state says already."""
+    said = frozenset({"run_failed"}) if run.outcome is Outcome.FAILURE else _STATE_SAYS
+    return run.cause or (NOTHING if reason(run).key in said else reason(run))
 
 
 def _row_word(writer: MarkdownWriter, run: Run, now: datetime) -> str:

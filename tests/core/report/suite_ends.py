@@ -139,6 +139,11 @@ ENDS: Mapping[str, SuiteView] = {
         *s.STORY,
         jobs=(AT_STEP,),
     ),
+    "timed-out-open-end": s.suite(
+        s.done(Outcome.TIMED_OUT, LIMIT, **LONG_AGO, **STOPPED),
+        *long_ago(*s.STORY),
+        jobs=(replace(AT_STEP, progress=Progress(1200)),),
+    ),
     "timed-out-github": unit(Outcome.TIMED_OUT, Message("run_timed_out")),
     "timed-out-by-hand": s.suite(
         s.done(

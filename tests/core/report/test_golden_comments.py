@@ -7,7 +7,7 @@ import pytest
 
 from bot.core.github.limits import TEXT_BYTES
 from bot.core.github.markdown import size
-from bot.core.messages import TABLES, Message
+from bot.core.messages import TABLES, Message, quote
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome, Run, StopReason
 from bot.core.model.selections import SuiteSelection
@@ -17,10 +17,10 @@ from bot.core.report.comment import COMMENT_MARKER, pull_comments
 from tests.core import views as s
 from tests.core.commands.commenting import offered
 from tests.core.report.goldens import golden
-from tests.core.report.suite_views import pad_for
+from tests.core.report.suite_views import RUN_FAILED, pad_for
 
 GREEN = s.done(Outcome.SUCCESS, "")
-RED = s.done(Outcome.FAILURE, "The RayJob ended FAILED", cause=Message("run_failed"))
+RED = s.done(Outcome.FAILURE, RUN_FAILED, cause=quote("NPU out of memory"))
 BOTH = (s.chosen(), s.UNIT)
 IDS = {"01J5": 4711}
 
@@ -40,7 +40,7 @@ def view(
 
 CANCELLED = s.done(
     Outcome.CANCELLED,
-    "cancelled by carol",
+    Message("cancelled_by_person", by="carol"),
     stop_request=s.stop_request(StopReason.CANCEL, "carol"),
 )
 SHOWN: dict[str, GateView] = {
@@ -53,7 +53,7 @@ SHOWN: dict[str, GateView] = {
     ),
     "cancelled": view(s.chosen(), runs=(CANCELLED,)),
     "not the change": view(
-        s.chosen(), runs=(s.done(Outcome.BROKEN, "no runner took the job", started_at=None),)
+        s.chosen(), runs=(s.done(Outcome.BROKEN, Message("run_no_runner"), started_at=None),)
     ),
     "failed, for the app was removed": view(
         s.chosen(), runs=(s.done(Outcome.BROKEN, Message("run_app_removed")),)

@@ -361,6 +361,11 @@ def test_a_state_in_a_table_is_a_state() -> None:
     assert "| starting |" in gate(GATES["approved"]).summary
 
 
+def test_a_state_that_says_failed_has_no_reason_that_says_it_again() -> None:
+    for language, row in (("en", "| failed |"), ("zh", "| 失败 |")):
+        assert row in gate(GATES["failed-no-cause"], language).summary
+
+
 def test_a_change_that_waits_for_its_turn_has_nothing_for_its_author_to_do() -> None:
     for language, todo in (("en", "You need not do anything. "), ("zh", "无需操作；")):
         assert todo in gate(GATES["unknown-often"], language).summary
