@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bot.core.digest.evidence import Failure, Kind, Status, Weight
 from bot.core.digest.fatal import explanation, fatal, last_attempts
+from bot.core.digest.hidden import ended_process, hidden_step
 from bot.core.digest.judge import Verdict, judge
 from bot.core.digest.places import Places
 from bot.core.digest.reader import Reader
@@ -67,6 +68,28 @@ def choose_cause(reader: Reader, places: Places, last_line: int) -> Chosen:
     # the last resort before silence: the first line that reports a failed command
     said = min(alive, key=lambda v: v.no, default=None)
     best = best or _status(reader) or said or _silence(reader, last_line)
+    if best is not None:
+        refine(best, verdicts, reader, places)
+    return Chosen(best, _infra(best, alive, reader), alive)
+
+
+def choose_hidden(reader: Reader, places: Places, last_line: int) -> Chosen | None:
+    """Choose the cause of what ended a process of a job that passed; None if nothing did.
+
+    The cause is None for a training that stopped before its last step without a word.
+    """
+    verdicts = [judge(failure, reader.book) for failure in reader.board.all()]
+    verdicts = _merged([v for v in verdicts if v.tier is not Weight.NOISE])
+    calm = reader.calm_at(last_line)
+    step = hidden_step(reader.steps, verdicts, calm)
+    if step is None:
+        return None
+    ends = reader.steps.ends(calm)
+    after = [v for v in verdicts if v.no > ends[step].progress]
+    alive = [v for v in [*after, *_signals(reader, after)] if v.failure.segment == step]
+    alive = fatal(last_attempts(alive), None, reader.board.statuses)
+    ended = [v for v in alive if v.tier <= Weight.FOLLOWER and ended_process(v, reader.steps, ends)]
+    best = explanation(_first(ended or alive), alive)
     if best is not None:
         refine(best, verdicts, reader, places)
     return Chosen(best, _infra(best, alive, reader), alive)
@@ -136,7 +159,7 @@ def _shown_afterwards(
         v
         for v in verdicts
         if v.failure.kind is Kind.PYTHON and v.tier <= Weight.COMM and v.no > best.no
-        if v.failure.segment in reader.evidence or v.no > reader.tests_done > best.no
+        if v.failure.segment in reader.steps.evidence or v.no > reader.tests_done > best.no
     ]
     return _first([v for v in shown if v.failure.level == "ERROR"]) or best
 
@@ -150,7 +173,9 @@ def _in_step(verdicts: list[Verdict], reader: Reader) -> list[Verdict]:
     if any(v.tier <= Weight.COMM for v in inside):
         return inside
     # lines of later steps that show another process's failure
-    shown = [v for v in verdicts if v.failure.segment in reader.evidence and v.tier <= Weight.COMM]
+    shown = [
+        v for v in verdicts if v.failure.segment in reader.steps.evidence and v.tier <= Weight.COMM
+    ]
     return inside + [v for v in shown if v.failure.segment > step]
 
 
@@ -219,7 +244,7 @@ def _silence(reader: Reader, last_line: int) -> Verdict | None:
     """Take the last line of a log that just stops; a log that ended well has no cause."""
     if reader.ended or not last_line or _WELL.search(reader.last_text):
         return None
-    last = Status(last_line, 0, reader.last_text, reader.segment)
+    last = Status(last_line, 0, reader.last_text, reader.steps.number)
     verdict = _from_status(last, Weight.STATUS, "unknown")
     verdict.silent = True
     return verdict

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.core.digest.choose import Chosen, choose_cause
+import msgspec
+
+from bot.core.digest.choose import Chosen, choose_cause, choose_hidden
 from bot.core.digest.ending import last_told, told_lines
 from bot.core.digest.evidence import Kind, Weight
 from bot.core.digest.excerpt import bounded, excerpt_of, folded, numbered, shortened
@@ -86,8 +88,11 @@ class Digester:
         self._scanner.flush()
         return self._reader.clock.progress()
 
-    def end(self) -> Digest:
-        """Return the digest of the log so far; the stream may continue afterwards."""
+    def end(self, *, passed: bool = False) -> Digest:
+        """Return the digest of the log so far; the stream may continue afterwards.
+
+        Of a job that passed it tells only what its green end hides.
+        """
         self._scanner.flush()
         scanner = self._scanner
         rest = self._stream.rest if self._stream else b""
@@ -99,9 +104,12 @@ class Digester:
         reader: Any = scanner.sink
         tail = told_lines(reader.step_end) or told_lines(scanner.tail)
         reader.last_text = last_told(tail)
-        return self._digest(
-            reader, choose_cause(reader, self._places, scanner.lines), tail, scanner.lines
-        )
+        if not passed:
+            choice = choose_cause(reader, self._places, scanner.lines)
+            return self._digest(reader, choice, tail, scanner.lines)
+        hidden = choose_hidden(reader, self._places, scanner.lines)
+        found = self._digest(reader, hidden or Chosen(None, False, []), tail, scanner.lines)
+        return msgspec.structs.replace(found, hidden=hidden is not None)
 
     def _digest(self, reader: Reader, choice: Chosen, tail: tuple[str, ...], lines: int) -> Digest:
         best, progress = choice.best, reader.clock.progress()

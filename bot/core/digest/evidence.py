@@ -20,6 +20,13 @@ _CODES = re.compile(
     r"[ =:(]{1,3}(?P<six>\d{6})\b",
     re.IGNORECASE,
 )
+_CANN = re.compile(
+    r"^(?:(?P<old>E\w{5})(?::|\[)? ?(?:\[?PID: ?\d+\]? ?)?(?P<at>\d{4}-\d\d-\d\d-[\d:.]+)?"
+    r"|\[PID: ?\d+\] (?P<at2>\d{4}[\d:.-]+) \w[\w/]*\((?P<new>E\w{5})\)"
+    r"|\[ERROR\] (?P<at3>\d{4}[\d:-]+) \(PID:[^)]*\) ERR\d{5}"
+    r"|(?:Warning: )?NPU warning, error code is \d{6}|CANN error: )"
+)
+_CODE = re.compile(r"^E(?:[A-PZ]\d{4}|[1-4]\d{4})\Z")
 _USER_CODE = re.compile(r"E[A-Z0-9](?!8888)[0-8]\d{3}\Z|E[1-4]0\d{3}\Z")
 _SAME = re.compile(r"0x[0-9a-f]+|\d+")
 
@@ -67,6 +74,7 @@ class Link:
     no: int = 0
     text: str = ""
     message: list[tuple[int, str]] = field(default_factory=list)
+    top: tuple[str, str] = ("", "")  # the path and the function of the first frame
     context: bool = False  # the next link was raised while this one was handled
     outer: bool = False  # its message is the next link, raised in another process
 
@@ -159,6 +167,19 @@ def _proper(match: re.Match[str]) -> bool:
 def is_user_code(code: str) -> bool:
     """Return True for a code that a user can act on (0000-8999 except 8888)."""
     return not code.startswith("ERR") and _USER_CODE.match(code) is not None
+
+
+def cann_time(text: str) -> str | None:
+    """Return the time stamp of a line that begins a block of CANN, "" without one, else None.
+
+    It needs a code, not a word of five letters, nor the exit hook's ERR99999.
+    """
+    match = _CANN.match(text)
+    if match is None or "ERR99999" in text:
+        return None
+    if match["old"] is not None and _CODE.match(match["old"]) is None:
+        return None
+    return match["at"] or match["at2"] or match["at3"] or ""
 
 
 class Board:

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.core.digest.ending import STEP_LINES
-from bot.core.digest.evidence import MAX_TEXT, Board, Failure, Kind, Status, codes_in
+from bot.core.digest.evidence import MAX_TEXT, Board, Failure, Kind, Status, cann_time, codes_in
+from bot.core.digest.job_steps import JobSteps
 from bot.core.digest.precommit import HookReport, Said
 from bot.core.digest.prefixes import Prefixes
 from bot.core.digest.progress import ProgressClock
@@ -33,14 +34,7 @@ _MAX_SCRIPT = 200  # lines of a step's script
 # What the runner prints below its header of a step: the script in colour, or the step's settings.
 _SCRIPT = re.compile(rb"(?:\S+Z )?(?:\x1b\[36;1m|with:|env:|shell: |##\[endgroup\])")
 _SHOWS = re.compile(r"\b(?:cat|tail|head|kubectl|docker|dmesg|journalctl|ray logs|zcat|less)\b")
-_CANN = re.compile(
-    r"^(?:(?P<old>E\w{5})(?::|\[)? ?(?:\[?PID: ?\d+\]? ?)?(?P<at>\d{4}-\d\d-\d\d-[\d:.]+)?"
-    r"|\[PID: ?\d+\] (?P<at2>\d{4}[\d:.-]+) \w[\w/]*\((?P<new>E\w{5})\)"
-    r"|\[ERROR\] (?P<at3>\d{4}[\d:-]+) \(PID:[^)]*\) ERR\d{5}"
-    r"|(?:Warning: )?NPU warning, error code is \d{6}|CANN error: )"
-)
 _METRICS = re.compile(r"'loss'|iteration +\d")
-_CODE = re.compile(r"^E(?:[A-PZ]\d{4}|[1-4]\d{4})\Z")
 _SUITE = re.compile(
     r"^\[\d+/\d+\] (START|PASSED|FAILED|SKIPPED|TIMEOUT)\b +(?:\(.{1,60}?\) +)?(\S+)"
 )
@@ -73,14 +67,11 @@ class Reader:
         self.pytest = PytestReport(self.board)
         self._reports = {"": self.pytest}  # of pytest, from the stream of the lines
         self._hooks = HookReport()
-        self.segment = 0
+        self.steps = JobSteps(self.clock)
         self.failed_segment: int | None = None
-        self.served: dict[
-            str, int
-        ] = {}  # from a server's stream to the line of its last answered request
+        self.served: dict[str, int] = {}  # by a server's stream, the line of its last answer
         self.ended = False
         self.last_text = ""
-        self.evidence: set[int] = set()  # steps that print the logs of other processes
         self._last = 0  # the line that was read last
         self._header: Line | None = None  # a group that may be the runner's header of a step
         self._script = 0  # up to this line a step prints its own script
@@ -155,6 +146,7 @@ class Reader:
         return not self.traces.busy and not self._in_report and no > self._script
 
     def _line(self, line: Line) -> None:
+        self.steps.note(line.no, line.text, self.board.calm)
         if _METRICS.search(line.text) and self.clock.read(line.no, line.text, line.wall):
             return
         if '" 200' in line.text and _SERVED.search(line.text):
@@ -165,12 +157,12 @@ class Reader:
             return
         inside = self.traces.inside(line.stream)
         report = self._report(line)
-        if report.take(line, self.segment, inside=inside):
+        if report.take(line, self.steps.number, inside=inside):
             self._claimant(line.no, _FOLLOW_REPORT if report.section == "report" else _FOLLOW)
             return
         if self._verdict(line):
             return
-        if self.traces.take(line, self.segment):
+        if self.traces.take(line, self.steps.number):
             self._claimant(line.no, _FOLLOW_TRACE if self.traces.busy else _FOLLOW * 2)
             self._echo(line)
             return
@@ -193,6 +185,10 @@ class Reader:
 
     def _claimant(self, no: int, lines: int) -> None:
         self.until = max(self.until, no + lines)
+
+    def calm_at(self, last_line: int) -> int:
+        """Return the ordinary lines of a log that ends there; what was not read is ordinary."""
+        return self.board.calm + max(0, last_line - self._last)
 
     def noise(self, text: str) -> bool:
         """Return True for a line that is never a cause and belongs in no excerpt."""
@@ -232,19 +228,19 @@ class Reader:
         echo = header.text.removeprefix("Run ").strip()
         if not _SCRIPT.match(raw) and next(parse(no, raw)).text.strip() != echo:
             return
-        self.segment += 1
+        self.steps.begin(header.no, self.board.calm)
         self._told.clear()
         self._leave()
         self.board.notes.clear()
         self._script = header.no + _MAX_SCRIPT
         self._claimant(header.no, _MAX_SCRIPT)
         if _SHOWS.search(header.text):
-            self.evidence.add(self.segment)
+            self.steps.evidence.add(self.steps.number)
 
     def _ends_script(self, line: Line) -> bool:
         """Return True for a line that no script of a step contains: its end, or a failure."""
         if _SHOWS.search(line.text):
-            self.evidence.add(self.segment)
+            self.steps.evidence.add(self.steps.number)
         ends = ("##[endgroup]", "Traceback (most recent call last)")
         return line.tag == "error" or line.text.startswith(ends)
 
@@ -288,7 +284,9 @@ class Reader:
         if word and word != "RERUN":
             self._test_from = line.no
         done = text.startswith("=") and ENDED.search(text) is not None
-        self.tests_done = line.no if done else self.tests_done
+        if done:
+            self.tests_done = line.no
+            self.steps.tested(line.no, text)
         self.ended = self.ended or (
             done and "passed" in text and "failed" not in text and "error" not in text
         )
@@ -308,13 +306,14 @@ class Reader:
         for code, text in exit_codes(line.text):
             codes.append(text)
             told = text[:MAX_TEXT]
-            self.board.status(Status(line.no, code, told, self.segment, line.wall, self.board.calm))
+            self.board.status(
+                Status(line.no, code, told, self.steps.number, line.wall, self.board.calm)
+            )
         if line.tag == "error":
             self._fail_step(line)
-        match = _CANN.match(line.text)
-        if match and _is_cann(match):
+        if (at := cann_time(line.text)) is not None:
             failure = self._failure(line, Kind.CANN, None)
-            failure.time = match["at"] or match["at2"] or match["at3"] or ""
+            failure.time = at
             self._keep(failure, line)
             return
         signature = self.book.find(line.text, self.board.notes) or self.book.by_codes(codes)
@@ -333,9 +332,11 @@ class Reader:
 
     def _fail_step(self, line: Line) -> None:
         """Remember the failing step, and its end: up to its first error, or to its exit."""
+        if line.text.startswith(_EXITED):
+            self.steps.failed.add(self.steps.number)
         if self.failed_segment is None:
-            self.failed_segment = self.segment
-        elif self.failed_segment != self.segment or not line.text.startswith(_EXITED):
+            self.failed_segment = self.steps.number
+        elif self.failed_segment != self.steps.number or not line.text.startswith(_EXITED):
             return
         before = [raw for _, raw in self._before(STEP_LINES)]
         self.step_end = [*before, line.text.encode("utf-8", "replace")]
@@ -372,7 +373,12 @@ class Reader:
 
     def _failure(self, line: Line, kind: Kind, signature: LogSign | None) -> Failure:
         failure = Failure(
-            kind, line.stream, self.segment, signature=signature, wall=line.wall, level=line.level
+            kind,
+            line.stream,
+            self.steps.number,
+            signature=signature,
+            wall=line.wall,
+            level=line.level,
         )
         failure.link.no, failure.link.text = line.no, line.text[:MAX_TEXT]
         failure.before = [(no, raw[:_CONTEXT_BYTES]) for no, raw in self._before(_CONTEXT)[-2:]]
@@ -390,9 +396,3 @@ class Reader:
             self._means = _REPEATS
         self.traces.watch(failure, line)
         self._claimant(line.no, _FOLLOW)
-
-
-def _is_cann(match: re.Match[str]) -> bool:
-    """Return True for a code, not a word of five letters or the exit hook's ERR99999."""
-    proper = match["old"] is None or _CODE.match(match["old"]) is not None
-    return proper and "ERR99999" not in match.string

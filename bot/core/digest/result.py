@@ -68,6 +68,7 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     `infra` means that a retry is worth its cost. `bytes` counts the whole log, `lines` the part
     that was read: all of it if `unread` is None. `tail` holds the last lines that say something,
     of the failed step if the log shows one; `last` is the last one that the job itself printed.
+    `hidden` is only of a job that passed: a process of it ended badly, and this is the cause.
     """
 
     failure_class: str = msgspec.field(default=UNKNOWN, name="class")
@@ -88,6 +89,7 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     last: str = ""
     found: Found = Found.CAUSE
     unread: Unread | None = None
+    hidden: bool = False
 
     def of_part(self, unread: Unread | None, all_bytes: int) -> Self:
         """Return it as the digest of a larger log, of which the rest was not read."""

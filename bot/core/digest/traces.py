@@ -187,6 +187,8 @@ class Traces:
         link, text = state.open, line.text
         assert link is not None
         if frame := FRAME.match(text):
+            if not link.top[0]:
+                link.top = (frame[1], text[frame.end() :].removeprefix(" in ").strip())
             link.frame(evidence.Frame(frame[1], int(frame[2])))
         elif _RAY.match(text) or (_RAY_DIED.search(text)):
             link.frames.clear()

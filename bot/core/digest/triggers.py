@@ -43,6 +43,10 @@ _WORDS = (
     "Cleaning up orphan", "Complete job", "\\*\\*\\* \\[", "(?:^|Z\\]? )E {2,}",
     "(?:^|: |Z )[A-Z]{1,4}\\d{3,4} ", "Lint for", ": [A-Z]\\d{4}: ",
     "^E: ", "ImageFs", "npm ERR", "the following",
+    # ends
+    "Post job cleanup", "[Ee]arly[- ]?stop", "\\btimeout -?\\w", "topp?(?:ed|ing) early",
+    "提前", "早停", "verride", "Total training steps", "没有那个文件",
+    "^OK(?: \\(|$)",
 )  # fmt: skip
 TRIGGERS = "(?m)" + "|".join(_WORDS)
 BARS = r"\| \d{1,9}/\d{1,9} \["  # tqdm: only signs of progress

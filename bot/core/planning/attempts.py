@@ -174,6 +174,8 @@ def freeze(
     ``environment`` are the suites whose environment the commit changes.
     """
     policy, suite = at.policy, at.policy.suites[name]
+    if suite.on_hidden_failure is None:
+        suite = suite.model_copy(update={"on_hidden_failure": policy.on_hidden_failure})
     pool = SnapshotPool(suite.pool, policy.pools[suite.pool].npus) if suite.pool else None
     return Snapshot(
         name=name,

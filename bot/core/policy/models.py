@@ -61,6 +61,14 @@ class Comment(StrEnum):
     ALWAYS = "always"
 
 
+class OnHiddenFailure(StrEnum):
+    """What becomes of a green end whose log shows that a process ended badly."""
+
+    FAIL = "fail"
+    WARN = "warn"
+    IGNORE = "ignore"
+
+
 class Language(StrEnum):
     """The language of all texts that people read."""
 
@@ -162,6 +170,9 @@ class Suite(PolicyPart):
     min_minutes: v.CountOrNone = Field(0, description="A success in less time counts as broken")
     infra_retries: Annotated[int, Field(strict=True, ge=0, le=5)] = Field(
         1, description="Retries after an infrastructure failure"
+    )
+    on_hidden_failure: OnHiddenFailure | None = Field(
+        None, description="As at the top level, for this suite; default: what stands there"
     )
     env_paths: tuple[v.Pattern, ...] = Field(
         (),
@@ -347,6 +358,10 @@ class Policy(PolicyPart):
     )
     suites: dict[v.SuiteKey, Suite] = Field(
         default_factory=dict, max_length=v.MAX_ITEMS, description="Test suites"
+    )
+    on_hidden_failure: OnHiddenFailure = Field(
+        OnHiddenFailure.WARN,
+        description="A green end whose log shows that a process died: fail, warn or ignore",
     )
     trust: Trust = Field(Trust(), description="Permission levels")
     limits: Limits = Field(Limits(), description="Limits of what may be spent")

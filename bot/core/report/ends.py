@@ -18,6 +18,7 @@ from bot.core.report.words import (
     acquits,
     at_step,
     can_run_again,
+    is_hidden,
     is_unknown,
     reason,
     rerun_how,
@@ -52,6 +53,9 @@ _ADVICE = {
     "rayjob_not_confirmed": "advice_submit",
     "rayjob_end_unknown": "advice_end",
     "submitter_silent": "advice_submitter",
+    "died": "advice_hidden",
+    "died_at": "advice_hidden",
+    "died_short": "advice_hidden",
     "run_skipped": "advice_skipped",
     "run_idle": "advice_idle",
     "run_no_job": "advice_no_job",
@@ -124,7 +128,9 @@ def _title(writer: MarkdownWriter, end: Ending) -> str:
     why = lower(writer.words(reason(end.run)))
     match end.outcome:
         case Outcome.SUCCESS:
-            return _passed(writer, end)
+            return (
+                writer.text("success_but", why=why) if is_hidden(end.run) else _passed(writer, end)
+            )
         case Outcome.FAILURE:
             return _failed(writer, end, why)
         case Outcome.TIMED_OUT:
@@ -173,6 +179,8 @@ def _failed(writer: MarkdownWriter, end: Ending, why: str) -> str:
         return writer.text("failure_needs", why=capital(why), cause=told) if told else capital(why)
     if told:
         return told
+    if end.why.key == "died_short":
+        return writer.text("failure", why=why)
     if end.shown.digest and (told := _without_cause(writer, end.shown, end.shown.digest)):
         return told
     if end.why.key.startswith("rayjob_ended"):
@@ -372,7 +380,8 @@ def _limit_advice(writer: MarkdownWriter, end: Ending) -> str:
 
 
 def _of_reason(writer: MarkdownWriter, end: Ending) -> str:
-    key = _ADVICE.get(end.why.key) if end.outcome is Outcome.BROKEN else None
+    told = end.outcome is Outcome.BROKEN or is_hidden(end.run)
+    key = _ADVICE.get(end.why.key) if told else None
     if key is None:
         return ""
     workflow = writer.code(end.run.snapshot.suite.workflow)

@@ -17,7 +17,15 @@ from bot.core.report.standing import (
     SuiteState,
     optional_suites,
 )
-from bot.core.report.words import acquits, is_unknown, reason, resource, stopped_by, where
+from bot.core.report.words import (
+    acquits,
+    is_hidden,
+    is_unknown,
+    reason,
+    resource,
+    stopped_by,
+    where,
+)
 
 # Reasons that add nothing to "failed".
 _SAY_NOTHING = frozenset({"run_failed", "run_timed_out"})
@@ -189,6 +197,10 @@ def _passed(writer: MarkdownWriter, stand: Standing) -> str:
     if len(elsewhere) == 1 and (sha := elsewhere.pop()):
         suites = writer.count("suite", len(stand.required))
         return writer.text("gate_same_tree", sha=short(sha), suites=suites)
+    for line in stand.required:
+        if line.run and is_hidden(line.run):
+            why = writer.words(reason(line.run))
+            return writer.text("gate_passed_but", suite=writer.words(line.suite), why=why)
     if len(stand.required) == 1:
         return writer.text("gate_passed_one", suite=writer.words(stand.required[0].suite))
     return writer.text("gate_passed", suites=writer.count("suite", len(stand.required)))

@@ -5,7 +5,7 @@ from datetime import datetime
 from bot.core.github.limits import SHOWN_TITLE_CHARS, TEXT_BYTES
 from bot.core.messages import NOTHING
 from bot.core.messages.words import capital, stop
-from bot.core.model.runs import Outcome, State
+from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.views import CheckWrite, SuiteView
 from bot.core.report.context import Context, MarkdownWriter, address
 from bot.core.report.digest import NO_LOG, best, pace, progress_of
@@ -20,7 +20,7 @@ from bot.core.report.images import images
 from bot.core.report.measured import measured
 from bot.core.report.sections import Section, compose
 from bot.core.report.story import cancel_how, followed, now_line, origin, timeline, what
-from bot.core.report.words import can_run_again, left_over, reason, state_title
+from bot.core.report.words import can_run_again, is_hidden, left_over, reason, state_title
 from bot.core.runs.observed import fold
 from bot.core.runs.phases import rayjob_seen, runner_of
 
@@ -44,7 +44,7 @@ def suite_check(view: SuiteView, ctx: Context, now: datetime) -> CheckWrite:
     run = view.run
     writer = MarkdownWriter(ctx, run.snapshot.log.redact)
     end = _ending(view)
-    bad = end if end and end.outcome in _BAD else None
+    bad = end if end and _is_explained(end.run, end.outcome) else None
     if end is None:
         told = _open_title(writer, view, now)
         title = writer.fit_title(told, SHOWN_TITLE_CHARS)
@@ -84,7 +84,7 @@ def _ending(view: SuiteView) -> Ending | None:
     if view.run.state is not State.DONE:
         return None
     outcome = view.run.outcome or Outcome.BROKEN
-    shown = best(view) if outcome in _BAD else NO_LOG
+    shown = best(view) if _is_explained(view.run, outcome) else NO_LOG
     return Ending(
         view.run,
         outcome,
@@ -94,6 +94,11 @@ def _ending(view: SuiteView) -> Ending | None:
         on_runner=bool(runner_of(view)),
         before_rayjob=view.run.snapshot.suite.rayjob and not rayjob_seen(view),
     )
+
+
+def _is_explained(run: Run, outcome: Outcome) -> bool:
+    """Return True for an end that the log explains."""
+    return outcome in _BAD or is_hidden(run)
 
 
 def _again(end: Ending) -> bool:
@@ -131,6 +136,8 @@ def _summary(
 def _ended(writer: MarkdownWriter, view: SuiteView, end: Ending, title: str) -> tuple[Section, ...]:
     """Return what was measured, or the reason of the end and how to run the suite again."""
     run, why = view.run, writer.prose(reason(view.run))
+    if is_hidden(run):
+        return (next_step(writer, end),)
     if end.outcome is Outcome.SUCCESS:
         said = stop(capital(why)) if run.why.key == "rayjob_succeeded" else ""
         return (measured(writer, progress_of(view.rayjobs), view.usual), said)

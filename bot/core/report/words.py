@@ -144,6 +144,11 @@ def without_rest(run: Run) -> Message:
     return _unwrapped(run.why, "run_leftover", "run_deleting")
 
 
+def is_hidden(run: Run) -> bool:
+    """Return True for an end that GitHub calls green though a process of the run died."""
+    return run.why.key in {"died", "died_at", "died_short"}
+
+
 def reason(run: Run) -> Message:
     """Return why a run waits or ended, without what it left and without GitHub's own words."""
     why = _unwrapped(without_rest(run), "github_said")

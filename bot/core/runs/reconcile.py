@@ -12,6 +12,7 @@ from bot.core.messages import NOTHING, Message
 from bot.core.messages.words import clock
 from bot.core.model.runs import Outcome, State, StopReason, StopRequest
 from bot.core.runs import cancellation, native, steps
+from bot.core.runs.hidden import is_looked_for, judge_hidden
 from bot.core.runs.jobs import ABSENT
 from bot.core.runs.observed import Observed, fold
 from bot.core.runs.offline import LOOK_AT_LABEL, OFFLINE_AFTER
@@ -212,8 +213,11 @@ def _conclude(given: ReconcileInput, observed: Observed, verdict: Decided) -> st
 
     One that can't be deleted now does not hold up the verdict.
     """
-    if verdict.outcome in {Outcome.SUCCESS, Outcome.SKIPPED}:
+    if verdict.outcome is Outcome.SKIPPED:
         return steps.End(verdict.outcome, verdict.why)
+    if verdict.outcome is Outcome.SUCCESS:
+        end = steps.Conclude if is_looked_for(given.run) else steps.End
+        return end(verdict.outcome, verdict.why)
     if not observed.deletes and cancellation.rayjobs_may_live(given, observed):
         return steps.DeleteRayJobs(1)
     return steps.Conclude(verdict.outcome, verdict.why)
@@ -331,10 +335,15 @@ def _finishing(given: ReconcileInput, observed: Observed) -> steps.Step:
     outcome, why = observed.verdict.outcome, observed.verdict.why
     if outcome is Outcome.FAILURE and observed.ended:
         why = _reason_now(given, observed, why)
+    if outcome is Outcome.SUCCESS:
+        green = Decided(outcome, why)
+        judged = judge_hidden(given.run, observed, given.rayjobs, green)
+        outcome, why = judged.outcome, judged.why
     since = observed.verdict_at or given.now
     if given.now - since >= cancellation.READ_FOR:
         return _end(given, observed, outcome, why)
-    if observed.log is None and observed.ended:
+    by_rayjob = outcome is Outcome.SUCCESS and given.run.snapshot.suite.rayjob
+    if observed.log is None and observed.ended and not by_rayjob:
         return steps.ReadLog()
     reading = [job for job in given.rayjobs if job.confirmed and not job.complete]
     if any(job.final != "NOT_FOUND" for job in reading):

@@ -158,12 +158,12 @@ class LogDigest:
         while self._waiting and not self._is_cheap:
             await self._read_piece()
 
-    async def digest(self) -> Digest:
+    async def digest(self, *, passed: bool = False) -> Digest:
         """Return the digest so far; of a log that is only partly read, what was found."""
         if self._is_cheap:
-            return self._here().end().bounded()
+            return self._here().end(passed=passed).bounded()
         await self.catch_up()
-        answer = await self.sandbox.run(self.owner, _conclude, self.spec, self._state)
+        answer = await self.sandbox.run(self.owner, _conclude, self.spec, self._state, passed)
         if isinstance(answer, Stopped):
             return Digest(unread=self.unread or Unread(answer.why), bytes=self._bytes)
         return answer.value.of_part(self.unread, self._bytes)
@@ -264,8 +264,8 @@ def _blocks(texts: tuple[bytes, ...]) -> Iterator[bytes]:
     yield b"".join(parts)
 
 
-def _conclude(spec: DigestSpec, state: bytes) -> Digest:
-    return spec.digester(state).end().bounded()
+def _conclude(spec: DigestSpec, state: bytes, passed: bool) -> Digest:
+    return spec.digester(state).end(passed=passed).bounded()
 
 
 @lru_cache(maxsize=_KEPT)

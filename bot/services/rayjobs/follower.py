@@ -125,7 +125,9 @@ class _Reading:
                 keeping = group.create_task(self._keep(group))
                 job_log = await self._read()
                 job_log.add(job_log.resume.finish())
-                digest = await job_log.digest()  # may wait for its turn, so the lease is kept
+                digest = await job_log.digest(
+                    passed=self._row.job.final == "SUCCEEDED"
+                )  # may wait for its turn, so the lease is kept
                 keeping.cancel()
                 await asyncio.wait({keeping})
                 await self._finish(job_log, digest)

@@ -164,10 +164,10 @@ class RayJobLog:
         await self.flush()
         await self._digest.catch_up()
 
-    async def digest(self) -> Digest:
+    async def digest(self, *, passed: bool = False) -> Digest:
         """Return the digest so far."""
         await self.flush()
-        return await self._digest.digest()
+        return await self._digest.digest(passed=passed)
 
     async def close(self) -> None:
         """Give the file back."""

@@ -209,8 +209,11 @@ class RunObserver(Service):
         assert run.actions_run_id is not None
         job_id = None
         try:
-            jobs = await self._jobs(claimed, repo)
-            read, job_id = await self._log_of(run, repo, _telling(_of_suite(claimed, jobs)))
+            jobs = _of_suite(claimed, await self._jobs(claimed, repo))
+            conclusion = fold(run, claimed.run_events).conclusion
+            passed = conclusion == "success" and not run.snapshot.suite.rayjob
+            job = _on_label(run, jobs) if passed else _telling(jobs)
+            read, job_id = await self._log_of(run, repo, job, passed=passed)
         except Permanent as error:
             if not error.is_gone and self._has_just_ended(claimed):  # it may be a slip
                 raise Transient(str(error)) from error
@@ -230,7 +233,7 @@ class RunObserver(Service):
         return seen_end_at is not None and self._clock.now() - seen_end_at < _REFUSED_FOR
 
     async def _log_of(
-        self, run: Run, repo: Repo, job: ActionsJob | None
+        self, run: Run, repo: Repo, job: ActionsJob | None, *, passed: bool
     ) -> tuple[ev.LogRead, str | None]:
         """Read the log of a job; return what it says, and the RayJob that it names."""
         if job is None:
@@ -252,7 +255,7 @@ class RunObserver(Service):
             return ev.LogRead(run.actions_attempt, digest=lost, step=job.failed_step), None
         said = markers.end()
         final = said.final.value if said.final else None
-        digest = await log.digest()
+        digest = await log.digest(passed=passed)
         return ev.LogRead(run.actions_attempt, final, digest, step=job.failed_step), said.job_id
 
     async def _digest_of_lost(self, run: Run, repo: Repo, job: ActionsJob) -> Digest | None:
@@ -289,6 +292,13 @@ def _of_suite(claimed: ClaimedRun, jobs: tuple[ActionsJob, ...]) -> tuple[Action
         needed = [need for need in needs if need.key == end.needed]
         return tuple(job for job in jobs if any(need.shows(job.name) for need in needed))
     return tuple(job for job in jobs if run.snapshot.owns(job.name))
+
+
+def _on_label(run: Run, jobs: tuple[ActionsJob, ...]) -> ActionsJob | None:
+    """Return the first job that passed on a label of the suite."""
+    own = {label.name.casefold() for label in run.snapshot.labels}
+    passed = (job for job in jobs if job.conclusion == "success")
+    return next((job for job in passed if not own.isdisjoint(map(str.casefold, job.labels))), None)
 
 
 def _telling(jobs: tuple[ActionsJob, ...]) -> ActionsJob | None:

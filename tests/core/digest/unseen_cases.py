@@ -22,7 +22,7 @@ _KEYS = {"name", "class", "or", "infra", "source", "inside", "cut", "marks", "lo
 _STAMPED = "actions"
 _ROOT, _SAME, _PLAIN = "> ", "= ", "| "
 _STARTED = datetime(2026, 9, 1, 2, tzinfo=UTC)
-_ROOTS = [  # where the repositories of these logs are checked out
+ROOTS = [  # where the repositories of these logs are checked out
     "/verl",
     "/__w/*/*",
     "/vllm-workspace/vllm-ascend",
@@ -73,21 +73,27 @@ def parse(written: dict[str, Any]) -> Case:
     roots = [at for at, line in enumerate(lines, 1) if line.startswith(_ROOT)]
     if wrong := list(_faults(written, lines, roots)):
         raise ValueError(f"{written.get('name')}: {'; '.join(wrong)}")
-    before, after = _surroundings(written)
+    raw, before = log_of(written)
     same = [at for at, line in enumerate(lines, 1) if line.startswith(_SAME)]
     expected = {
         "class": written["class"],
         "class_alternatives": written.get("or", []),
         "infra": written["infra"],
-        "root_cause_line": len(before) + roots[0] if roots else None,
-        "root_cause_line_alternatives": [len(before) + at for at in same],
+        "root_cause_line": before + roots[0] if roots else None,
+        "root_cause_line_alternatives": [before + at for at in same],
         "source": written["source"],
-        "repo_roots": _ROOTS,
+        "repo_roots": ROOTS,
     }
-    said = [*before, *(line[2:] for line in lines), *after]
+    return Case(written["name"], raw, expected)
+
+
+def log_of(written: dict[str, Any]) -> tuple[bytes, int]:
+    """Return the whole log of a written case, and the number of lines before its own."""
+    before, after = _surroundings(written)
+    said = [*before, *(line[2:] for line in written["log"].splitlines()), *after]
     if written.get("inside") == _STAMPED:
         said = [_stamp(at) + line for at, line in enumerate(said)]
-    return Case(written["name"], ("\n".join(said) + "\n").encode(), expected)
+    return ("\n".join(said) + "\n").encode(), len(before)
 
 
 @cache

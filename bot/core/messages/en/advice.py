@@ -24,6 +24,9 @@ ADVICE = {
     "advice_submitter": "Wait until CI's RayJob submitter answers again.",
     "advice_skipped": "If your change touched {workflow}, look at `if:` of its jobs. Else ask a "
     "maintainer to look.",
+    "advice_hidden": "GitHub calls the job a success, because a script that {workflow} runs does "
+    "not pass on an exit status, for example of what stands before `| tee`. Add "
+    "`set -o pipefail` to it.",
     "advice_idle": "If your change touched {workflow}, look at `if:` and `runs-on:` of its jobs. "
     "Else ask a maintainer to look.",
     "advice_idle_ran": "Open the {actions}: it shows on which runners its jobs ran, and how they "

@@ -12,6 +12,9 @@ REASONS = {
     "it probably ran nothing",
     "run_too_early_unknown": "ended green at once, the suite's minimum is {minutes} min "
     "(min_minutes): it probably ran nothing",
+    "died": "its log shows that a process died: {cause}",
+    "died_at": "it ended at step {step} of {total}: {cause}",
+    "died_short": "it ended at step {step} of {total}",
     "run_job_failed": "the job {job} failed, though GitHub calls the Actions run a success",
     "run_own_failed": "A job of the suite failed",
     "run_needs": "needs the job {job}, which failed",

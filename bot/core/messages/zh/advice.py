@@ -23,6 +23,8 @@ ADVICE = {
     "advice_submitter": "等待 CI 的 RayJob 提交服务恢复响应。",
     "advice_skipped": "如果本次改动涉及{workflow}，请检查其中各作业的 `if:`；否则请联系维护者"
     "检查。",
+    "advice_hidden": "GitHub 显示作业成功，是因为{workflow}所运行的脚本没有传递退出状态，例如 "
+    "`| tee` 之前的命令。请在脚本中加上 `set -o pipefail`。",
     "advice_idle": "如果本次改动涉及{workflow}，请检查其中各作业的 `if:` 和 `runs-on:`；"
     "否则请联系维护者检查。",
     "advice_idle_ran": "打开{actions}，查看各作业在哪些 runner 上运行、如何结束。",

@@ -12,6 +12,9 @@ REASONS = {
     "真正运行",
     "run_too_early_unknown": "刚开始就显示通过，短于该套件的下限 {minutes} 分钟（min_minutes），"
     "可能没有真正运行",
+    "died": "日志显示有进程异常退出：{cause}",
+    "died_at": "在第 {step}/{total} 步就结束了：{cause}",
+    "died_short": "在第 {step}/{total} 步就结束了",
     "run_job_failed": "作业{job}失败，但 GitHub 显示 Actions 运行成功",
     "run_own_failed": "该套件的一个作业失败",
     "run_needs": "所依赖的作业 {job} 失败",
