@@ -91,6 +91,14 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     unread: Unread | None = None
     hidden: bool = False
 
+    @property
+    def what(self) -> str:
+        """Return the title without the place in the repository."""
+        for place in self.annotations[:1]:
+            _, found, detail = self.title.partition(f" in {place.path}:{place.line}: ")
+            return detail if found else self.title
+        return self.title
+
     def of_part(self, unread: Unread | None, all_bytes: int) -> Self:
         """Return it as the digest of a larger log, of which the rest was not read."""
         return msgspec.structs.replace(self, unread=unread, bytes=all_bytes)

@@ -80,11 +80,7 @@ def cause_of(view: SuiteView) -> str:
     digest = best(view).digest
     if digest is None or digest.found is Found.NOTHING:
         return ""
-    title = title_of(digest)
-    for place in annotations_of(digest)[:1]:
-        _, found, detail = title.partition(f" in {place.path}:{place.line}: ")
-        return detail if found else title
-    return title
+    return digest.what if title_of(digest) else ""
 
 
 def annotations_of(digest: Digest) -> tuple[Location, ...]:

@@ -18,6 +18,7 @@ from bot.core.report.words import (
     acquits,
     at_step,
     can_run_again,
+    hidden_why,
     is_hidden,
     is_unknown,
     reason,
@@ -128,9 +129,7 @@ def _title(writer: MarkdownWriter, end: Ending) -> str:
     why = lower(writer.words(reason(end.run)))
     match end.outcome:
         case Outcome.SUCCESS:
-            return (
-                writer.text("success_but", why=why) if is_hidden(end.run) else _passed(writer, end)
-            )
+            return _passed(writer, end)
         case Outcome.FAILURE:
             return _failed(writer, end, why)
         case Outcome.TIMED_OUT:
@@ -156,6 +155,8 @@ def _broken(writer: MarkdownWriter, run: Run, why: str) -> str:
 
 def _passed(writer: MarkdownWriter, end: Ending) -> str:
     """Return ``Passed in 22 min (usually 21 min): 15 steps, 41 s a step``."""
+    if is_hidden(end.run):
+        return writer.text("success_but", why=hidden_why(writer, end.run))
     span, usual = between(end.run.started_at, end.run.ended_at), end.usual.took
     if not span:
         text = writer.text("success")

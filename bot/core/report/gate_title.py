@@ -19,6 +19,7 @@ from bot.core.report.standing import (
 )
 from bot.core.report.words import (
     acquits,
+    hidden_why,
     is_hidden,
     is_unknown,
     reason,
@@ -199,8 +200,8 @@ def _passed(writer: MarkdownWriter, stand: Standing) -> str:
         return writer.text("gate_same_tree", sha=short(sha), suites=suites)
     for line in stand.required:
         if line.run and is_hidden(line.run):
-            why = writer.words(reason(line.run))
-            return writer.text("gate_passed_but", suite=writer.words(line.suite), why=why)
+            suite, why = writer.words(line.suite), hidden_why(writer, line.run)
+            return writer.text("gate_passed_but", suite=suite, why=why)
     if len(stand.required) == 1:
         return writer.text("gate_passed_one", suite=writer.words(stand.required[0].suite))
     return writer.text("gate_passed", suites=writer.count("suite", len(stand.required)))

@@ -9,7 +9,7 @@ from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.views import CheckWrite, SuiteView
 from bot.core.report.context import Context, MarkdownWriter, address
 from bot.core.report.digest import NO_LOG, best, pace, progress_of
-from bot.core.report.ends import Ending, outcome_title
+from bot.core.report.ends import Ending, advice, outcome_title
 from bot.core.report.failure import (
     annotations,
     failure_summary,
@@ -137,7 +137,7 @@ def _ended(writer: MarkdownWriter, view: SuiteView, end: Ending, title: str) -> 
     """Return what was measured, or the reason of the end and how to run the suite again."""
     run, why = view.run, writer.prose(reason(view.run))
     if is_hidden(run):
-        return (next_step(writer, end),)
+        return (writer.text("next", hint=advice(writer, end)),)
     if end.outcome is Outcome.SUCCESS:
         said = stop(capital(why)) if run.why.key == "rayjob_succeeded" else ""
         return (measured(writer, progress_of(view.rayjobs), view.usual), said)

@@ -149,6 +149,14 @@ def is_hidden(run: Run) -> bool:
     return run.why.key in {"died", "died_at", "died_short"}
 
 
+def hidden_why(writer: MarkdownWriter, run: Run) -> str:
+    """Return what a green end hides, in words; the log's part in the reader's language, too."""
+    fields = {**run.why.fields}
+    if "cause" in fields:
+        fields["cause"] = writer.words(str(fields["cause"]))
+    return writer.words(Message(run.why.key, **fields))
+
+
 def reason(run: Run) -> Message:
     """Return why a run waits or ended, without what it left and without GitHub's own words."""
     why = _unwrapped(without_rest(run), "github_said")

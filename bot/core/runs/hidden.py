@@ -33,7 +33,7 @@ def judge_hidden(
 def _why(digest: Digest) -> Message:
     progress = digest.progress
     short = progress is not None and progress.total is not None and progress.step < progress.total
-    cause = digest.title if digest.found is Found.CAUSE else ""
+    cause = digest.what if digest.found is Found.CAUSE else ""
     if progress is None or not short:
         return Message("died", cause=cause)
     fields = {"step": progress.step, "total": progress.total or 0}

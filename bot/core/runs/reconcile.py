@@ -335,14 +335,14 @@ def _finishing(given: ReconcileInput, observed: Observed) -> steps.Step:
     outcome, why = observed.verdict.outcome, observed.verdict.why
     if outcome is Outcome.FAILURE and observed.ended:
         why = _reason_now(given, observed, why)
-    if outcome is Outcome.SUCCESS:
-        green = Decided(outcome, why)
-        judged = judge_hidden(given.run, observed, given.rayjobs, green)
+    is_green = outcome is Outcome.SUCCESS
+    if is_green:
+        judged = judge_hidden(given.run, observed, given.rayjobs, Decided(outcome, why))
         outcome, why = judged.outcome, judged.why
     since = observed.verdict_at or given.now
     if given.now - since >= cancellation.READ_FOR:
         return _end(given, observed, outcome, why)
-    by_rayjob = outcome is Outcome.SUCCESS and given.run.snapshot.suite.rayjob
+    by_rayjob = is_green and given.run.snapshot.suite.rayjob
     if observed.log is None and observed.ended and not by_rayjob:
         return steps.ReadLog()
     reading = [job for job in given.rayjobs if job.confirmed and not job.complete]

@@ -10,14 +10,16 @@ from bot.core.messages import quote
 from bot.core.model.own_jobs import OwnJob, WorkflowJob
 from bot.core.model.snapshot import SnapshotPool
 from bot.core.planning.attempts import freeze
-from bot.core.policy.models import Tier
+from bot.core.policy.models import OnHiddenFailure, Tier
 from tests.core.building import with_changes
 from tests.core.planning.heads import AT, POLICY, SAME, with_policy
 
 
 def test_a_snapshot_freezes_all_that_a_run_needs() -> None:
     frozen = freeze(AT, "two", quote("why"), environment={"two"})
-    assert (frozen.name, frozen.suite, frozen.ref) == ("two", POLICY.suites["two"], "main")
+    told = {"on_hidden_failure": OnHiddenFailure.WARN}  # by the policy, for all suites
+    suite = POLICY.suites["two"].model_copy(update=told)
+    assert (frozen.name, frozen.suite, frozen.ref) == ("two", suite, "main")
     assert (frozen.title, frozen.pool) == ("two", SnapshotPool("cluster", 32))
     assert (frozen.limits, frozen.log) == (POLICY.limits, POLICY.log)
     assert freeze(AT, "big", quote("")).title == "Big one"

@@ -74,6 +74,26 @@ ENDS: Mapping[str, SuiteView] = {
         snapshot=with_changes(UNIT, reason=Message("selected_nightly", name="often")),
     ),
     "success-bare": s.suite(s.done(Outcome.SUCCESS, "", started_at=None)),
+    "success-died": unit(
+        Outcome.SUCCESS,
+        Message("died_at", cause=s.OOM.what, step=7, total=15),
+        read(with_fields(s.OOM, hidden=True)),
+    ),
+    "success-short": unit(
+        Outcome.SUCCESS,
+        Message("died_short", step=7, total=15),
+        read(Digest(hidden=True, found=Found.NOTHING, tail=("step:7 - loss:0.2",))),
+    ),
+    "failure-died": unit(
+        Outcome.FAILURE,
+        Message("died", cause=s.OOM.what),
+        read(with_fields(s.OOM, hidden=True)),
+    ),
+    "failure-short": unit(
+        Outcome.FAILURE,
+        Message("died_short", step=7, total=15),
+        read(Digest(hidden=True, found=Found.NOTHING, tail=("step:7 - loss:0.2",))),
+    ),
     "failure-theirs": trained(Outcome.FAILURE, RAYJOB_FAILED, s.OOM),
     "failure-usual": replace(trained(Outcome.FAILURE, RAYJOB_FAILED, s.OOM), usual=USUAL),
     "failure-retried": unit(Outcome.FAILURE, RUN_FAILED, read(s.HCCL), retry=INFRA),

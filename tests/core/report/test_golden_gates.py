@@ -182,6 +182,10 @@ GATES: dict[str, GateView] = {
     "group-none": s.gate(s.selection(s.OFF, group=MergeGroup(7013)), pulls=()),
     "same-files": s.gate(s.selection(s.chosen(passed_at="1a2b3c4d5e6f"))),
     "passed": s.gate(ONE, runs=(GREEN, s.other("npu-unit", GREEN))),
+    "passed-but": s.gate(
+        s.selection(s.chosen()),
+        runs=(replace(GREEN, why=Message("died_at", cause="NPU out of memory", step=7, total=15)),),
+    ),
     "passed-one": s.gate(s.selection(s.chosen()), runs=(GREEN,)),
     "failed-one": s.gate(ONE, runs=(RED, s.other("npu-unit", GREEN))),
     "failed-two": s.gate(

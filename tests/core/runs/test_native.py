@@ -227,7 +227,7 @@ def job(status: str, minutes: float) -> RunEvent:
             {},
             SendCancel(force=False),
         ),
-        ("passed", BOUND, (started(), ended("success")), 31, {}, ends(Outcome.SUCCESS)),
+        ("passed", BOUND, (started(), ended("success")), 31, {}, concludes(Outcome.SUCCESS)),
         ("failed", BOUND, (started(), ended("failure")), 31, {}, concludes(Outcome.FAILURE)),
     ],
 )

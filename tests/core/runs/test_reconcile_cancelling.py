@@ -86,7 +86,7 @@ CANCELLING = [
         at_min=10,
     ),
     row(
-        ends(Outcome.SUCCESS),
+        concludes(Outcome.SUCCESS),
         "passed before the cancel",
         STOP,
         NOTHING_TO_CANCEL,

@@ -1,13 +1,15 @@
 """A run after its Actions run has ended, up to its own end."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bot.core.digest.result import Digest, Found
+from bot.core.digest.result import Digest, Found, Progress
 from bot.core.messages import quote
 from bot.core.model.run_events import RunEvent, VerdictReached
 from bot.core.model.runs import Outcome, Run, State, StopReason
+from bot.core.policy.models import OnHiddenFailure
 from bot.core.runs.steps import DeleteRayJobs, End, ReadLog, Step
 from tests.core.building import (
     a_rayjob,
@@ -18,6 +20,7 @@ from tests.core.building import (
     ended,
     learned,
     log,
+    with_changes,
 )
 from tests.core.runs.steps import (
     CHANGE,
@@ -43,7 +46,7 @@ from tests.core.runs.steps import (
 )
 
 AFTER = [
-    row(ends(Outcome.SUCCESS), "green", PLAIN, *GREEN, at_min=30),
+    row(concludes(Outcome.SUCCESS), "green", PLAIN, *GREEN, at_min=30),
     row(concludes(Outcome.FAILURE), "red", PLAIN, ended("failure"), at_min=30),
     row(concludes(Outcome.BROKEN), "skipped", PLAIN, ended("skipped"), at_min=30),
     row(finds_rayjobs(last=True), "all RayJobs are asked for", RAY, *GREEN, at_min=30),
@@ -52,7 +55,7 @@ AFTER = [
     row(ReadLog(), "submitter down", RAY, *GREEN, at_min=30, submitter_down="x"),
     row(ReadLog(), "healthy and no answer for 2 min", RAY, *GREEN, at_min=32),
     row(
-        ends(Outcome.SUCCESS),
+        concludes(Outcome.SUCCESS),
         "all ends are known",
         RAY,
         *GREEN,
@@ -169,6 +172,14 @@ def verdict(outcome: Outcome, minutes: float = 30) -> RunEvent:
 
 RED = (ended("failure"), verdict(Outcome.FAILURE))
 STALLED = dispatched(stop_request=a_stop_request(StopReason.STALL))
+
+
+def hiding(rule: OnHiddenFailure, run: Run = PLAIN) -> Run:
+    """Return a run of a suite with that rule for what a green end hides."""
+    return replace(run, snapshot=with_changes(run.snapshot, on_hidden_failure=rule))
+
+
+IGNORES = hiding(OnHiddenFailure.IGNORE)
 FINISHING = [
     row(ReadLog(), "the log is not read", PLAIN, *RED, at_min=30),
     row(ends(Outcome.FAILURE), "the change's fault", PLAIN, *RED, log(digest=CHANGE), at_min=31),
@@ -292,10 +303,50 @@ FINISHING = [
     ),
 ]
 
+SAYS_DONE = (*GREEN, verdict(Outcome.SUCCESS))
+DIED = Digest(hidden=True, title="ValueError: x", root_cause_line=3)
+AT_SEVEN = Digest(
+    hidden=True, title="ValueError: x", root_cause_line=3, progress=Progress(7, total=15)
+)
+SHORT = Digest(hidden=True, found=Found.NOTHING, progress=Progress(7, total=15))
+FAILS = hiding(OnHiddenFailure.FAIL)
+HIDDEN = [
+    row(ends(Outcome.SUCCESS), "ignored", IGNORES, *GREEN, at_min=30),
+    row(ReadLog(), "a green log is read", PLAIN, *SAYS_DONE, at_min=30),
+    row(waits(State.FINISHING), "a RayJob's is", RAY, *SAYS_DONE, at_min=30, rayjobs=(DONE,)),
+    row(ends(Outcome.SUCCESS), "for so long", PLAIN, *SAYS_DONE, at_min=40),
+    row(ends(Outcome.FAILURE), "it fails", FAILS, *SAYS_DONE, log(digest=DIED), at_min=31),
+    row(ends(Outcome.SUCCESS), "nothing", FAILS, *SAYS_DONE, log(digest=UNKNOWN), at_min=31),
+    row(
+        ends(Outcome.FAILURE),
+        "hidden in a RayJob",
+        hiding(OnHiddenFailure.FAIL, RAY),
+        *SAYS_DONE,
+        at_min=31,
+        rayjobs=(a_rayjob("SUCCEEDED", complete=True, digest=DIED),),
+    ),
+    row(ends(Outcome.SUCCESS), "ignored late", IGNORES, *SAYS_DONE, log(digest=DIED), at_min=31),
+]
+
+
+@pytest.mark.parametrize(
+    ("digest", "why"),
+    [
+        (UNKNOWN, "so it is"),
+        (DIED, "its log shows that a process died: ValueError: x"),
+        (AT_SEVEN, "it ended at step 7 of 15: ValueError: x"),
+        (SHORT, "it ended at step 7 of 15"),
+    ],
+)
+def test_a_green_end_says_what_it_hides(digest: Digest, why: str) -> None:
+    step = step_of(PLAIN, *SAYS_DONE, log(digest=digest), at_min=31)
+    assert isinstance(step, End)
+    assert (step.outcome, str(step.why)) == (Outcome.SUCCESS, why)
+
 
 @pytest.mark.parametrize(
     ("run", "known", "at_min", "changes", "expected"),
-    [*AFTER, *AT_LIMIT, *FINISHING],
+    [*AFTER, *AT_LIMIT, *FINISHING, *HIDDEN],
 )
 def test_a_step(
     run: Run, known: tuple[RunEvent, ...], at_min: float, changes: dict[str, Any], expected: Step
