@@ -11,6 +11,7 @@ LISTS = (
     "/repos/{owner}/{repo}/actions/runs",
     "/repos/{owner}/{repo}/pulls",
     "/app/hook/deliveries",
+    "/repos/{owner}/{repo}",  # what the repository is called now
     "/repos/{owner}/{repo}/installation",  # of the installing, which is told again
 )
 

@@ -11,6 +11,7 @@ from bot.core.messages.words import between, capital, duration, lower, sentences
 from bot.core.model.runs import Outcome, Run, StopReason
 from bot.core.model.usual import UNKNOWN_USUAL, Usual
 from bot.core.policy.selection import POLICY_PATH
+from bot.core.report.advices import ADVICE, FIX_FIRST, IF_RAN
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import NO_LOG, Pace, Shown, title_of
 from bot.core.report.words import (
@@ -29,60 +30,9 @@ from bot.core.report.words import (
 LIMITS = frozenset(
     {"run_limit", "run_limit_stop", "run_stalled", "run_timed_out", "rayjob_ended"}
 )  # what the title says
-# Ends that somebody has to mend before another attempt can fare better.
-_FIX_FIRST = frozenset(
-    {
-        "refused_no_workflow",
-        "refused_no_branch",
-        "refused_no_trigger",
-        "refused_inputs",
-        "refused_disabled",
-        "refused_permission",
-        "refused_other",
-        "run_hidden",
-        "run_no_job",
-        "run_not_started",
-        "run_startup",
-        "run_app_removed",
-    }
-)
 # Another rank or a lost peer looks the same in the log; these codes name the card or the host.
 _OF_PEERS = frozenset({"hccl_comm", "timeout_hang"})
 _HOST_CODES = frozenset({"EJ0001", "EJ0002", "EJ0003", "EJ0004", "EI0019", "EI0020"})
-_ADVICE = {
-    "rayjob_none": "advice_submit",
-    "rayjob_not_confirmed": "advice_submit",
-    "rayjob_end_unknown": "advice_end",
-    "submitter_silent": "advice_submitter",
-    "died": "advice_hidden",
-    "died_at": "advice_hidden",
-    "died_short": "advice_hidden",
-    "run_skipped": "advice_skipped",
-    "run_idle": "advice_idle",
-    "run_no_job": "advice_no_job",
-    "run_startup": "advice_startup",
-    "run_too_early": "advice_too_early",
-    "run_too_early_unknown": "advice_too_early",
-    "run_ended_with": "advice_ended_with",
-    "end_unheard": "advice_ended_with",
-    "run_no_runner": "advice_no_runner",
-    "run_not_taken": "advice_github",
-    "run_deleted": "advice_deleted",
-    "run_hidden_rerun": "advice_github",
-    "run_not_started": "advice_not_started",
-    "run_app_removed": "advice_install",
-    "run_hidden": "advice_workflow",
-    "refused_again": "advice_push",
-    "refused_other": "advice_workflow",
-    "refused_no_workflow": "advice_workflow",
-    "refused_no_branch": "advice_workflow",
-    "refused_no_trigger": "advice_workflow",
-    "refused_inputs": "advice_inputs",
-    "refused_disabled": "advice_enable",
-    "refused_permission": "advice_permission",
-}
-
-_IF_RAN = {"advice_idle": "advice_idle_ran"}  # where a runner took a job
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +261,7 @@ def _never_again(end: Ending) -> str:
         return "retry_limit"
     if reason(run).key == "refused_again":
         return "retry_refused"
-    if reason(run).key in _FIX_FIRST:
+    if reason(run).key in FIX_FIRST:
         return "retry_fix_first"
     return "" if run.snapshot.retryable else "retry_environment"
 
@@ -382,14 +332,14 @@ def _limit_advice(writer: MarkdownWriter, end: Ending) -> str:
 
 def _of_reason(writer: MarkdownWriter, end: Ending) -> str:
     told = end.outcome is Outcome.BROKEN or is_hidden(end.run)
-    key = _ADVICE.get(end.why.key) if told else None
+    key = ADVICE.get(end.why.key) if told else None
     if key is None:
         return ""
     workflow = writer.code(end.run.snapshot.suite.workflow)
     if key == "advice_submit" and end.run.retry:
         following = end.run.attempt + 1
         return writer.text("advice_submit_again", attempt=following, workflow=workflow)
-    key = _IF_RAN.get(key, key) if end.on_runner else key
+    key = IF_RAN.get(key, key) if end.on_runner else key
     actions = writer.actions(end.run)
     return writer.text(key, workflow=workflow, path=writer.code(POLICY_PATH), actions=actions)
 
