@@ -160,7 +160,7 @@ MOST_ENTRIES = {"bot/core": 14, "bot/services": 10}
 ROOMS = {
     "commands": frozenset({"github", "messages", "model", "planning", "policy", "report"}),
     "digest": frozenset({"secrets"}),
-    "explain": frozenset({"messages", "model", "planning", "policy"}),
+    "explain": frozenset({"messages", "model", "planning", "policy", "workflows"}),
     "github": frozenset({"model", "secrets"}),
     "messages": frozenset[str](),
     "model": frozenset({"digest", "messages", "policy"}),

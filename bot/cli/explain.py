@@ -6,11 +6,13 @@ from collections.abc import Sequence
 import click
 
 from bot.cli.inputs import FILE, changed_paths, git_path, policy_or_exit
+from bot.cli.repository import with_checkout
 from bot.core.explain import explaining
 from bot.core.messages import Messages
 from bot.core.policy.errors import unknown
 from bot.core.policy.models import Policy
 from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, select, suites_named
+from bot.core.workflows.holdings import ReadWorkflows
 
 
 @click.command()
@@ -21,12 +23,14 @@ from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, select, sui
     help="Changed files, one path per line, or as `git -z` lists them; -: standard input.",
 )
 @click.option("--suite", "words", multiple=True, help="A suite or a glob; may be repeated.")
+@with_checkout
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.argument("paths", nargs=-1)
 def command(
     policy: str,
     files_from: str | None,
     words: tuple[str, ...],
+    checkout: ReadWorkflows,
     paths: tuple[str, ...],
     *,
     as_json: bool,
@@ -40,7 +44,8 @@ def command(
     names = _named(loaded, words)
     files = [ChangedFile(path) for path in listed]
     chosen = select(loaded, files, truncated=len(files) > MAX_LISTED_FILES)
-    items = explaining.explain(loaded, chosen, names)
+    chosen = explaining.for_base(loaded, chosen, checkout)
+    items = explaining.explain(loaded, chosen, names, checkout)
     if as_json:
         click.echo(json.dumps({"suites": [explaining.to_json(item) for item in items]}, indent=2))
     else:

@@ -6,7 +6,10 @@ import sys
 import click
 
 from bot.cli.inputs import FILE, changed_paths, policy_or_exit
+from bot.cli.repository import with_checkout
+from bot.core.explain.explaining import for_base
 from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, Selection, select
+from bot.core.workflows.holdings import ReadWorkflows
 
 _UNBOUND = 10_000  # columns
 
@@ -20,13 +23,15 @@ _UNBOUND = 10_000  # columns
     show_default="standard input",
     help="Changed files, one path per line, or as `git -z` lists them.",
 )
+@with_checkout
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(policy: str, files_from: str, *, as_json: bool) -> None:
+def command(policy: str, files_from: str, checkout: ReadWorkflows, *, as_json: bool) -> None:
     """Show which suites a change selects, and why."""
     paths = changed_paths(policy, files_from)
     loaded = policy_or_exit(policy)
     files = [ChangedFile(path) for path in paths]
     selection = select(loaded, files, truncated=len(files) > MAX_LISTED_FILES)
+    selection = for_base(loaded, selection, checkout)
     if as_json:
         click.echo(json.dumps(_as_json(selection), indent=2))
     else:

@@ -2,15 +2,22 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import click
 
 from bot.core.policy.tree import Names, RepoTree
+from bot.core.workflows.holdings import read_checkout
+from bot.core.workflows.notes import SourceFile
+from bot.core.workflows.reading import MAX_BYTES
 
 REPO = click.Path(exists=True, file_okay=False, path_type=Path)
 
+_WORKFLOWS = ".github/workflows"
+_MOST_WORKFLOWS = 500
 # Nothing that a checkout's own configuration names is started.
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
 
@@ -59,3 +66,31 @@ def _git(folder: Path, *arguments: str) -> str:
         words = error.stderr.decode("utf-8", "replace").strip()
         raise click.ClickException(f"git {arguments[0]}: {words}") from error
     return done.stdout.decode("utf-8", "replace")
+
+
+def with_checkout(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options ``--repo`` and ``--base``, as the workflows that they name."""
+
+    @click.option(
+        "--repo", type=REPO, help="A checkout: its workflows tell what jobs of native suites hold."
+    )
+    @click.option("--base", help="Leave out what GitHub does not start for this base branch.")
+    @wraps(command)
+    def read(*arguments: Any, repo: Path | None, base: str | None, **options: Any) -> None:
+        if base and repo is None:
+            raise click.UsageError("--base needs --repo: the workflows name their base branches")
+        files = _workflows(repo) if repo else ()
+        command(*arguments, checkout=read_checkout(files, base or ""), **options)
+
+    return read
+
+
+def _workflows(folder: Path) -> Iterator[SourceFile]:
+    found = sorted((folder / _WORKFLOWS).glob("*.y*ml"))[:_MOST_WORKFLOWS]
+    return (SourceFile(path.name, _beginning(path)) for path in found if path.is_file())
+
+
+def _beginning(path: Path) -> bytes:
+    """Return a file, of a larger one so much that it is told to be too large."""
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)

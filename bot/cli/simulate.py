@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from bot.cli.inputs import FILE, policy_or_exit
+from bot.cli.repository import with_checkout
 from bot.core.explain import simulation as trial
 from bot.core.explain.explaining import Starts, starts
 from bot.core.messages.words import count, number
 from bot.core.policy.errors import unknown
 from bot.core.policy.models import Policy
+from bot.core.workflows.holdings import ReadWorkflows
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,9 +34,16 @@ if TYPE_CHECKING:
     type=FILE,
     help='JSON, like {"unit": 35}: typical minutes of suites. Default: the time limits.',
 )
+@with_checkout
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    policy: str, against: str | None, commits: str, times: str | None, *, as_json: bool
+    policy: str,
+    against: str | None,
+    commits: str,
+    times: str | None,
+    checkout: ReadWorkflows,
+    *,
+    as_json: bool,
 ) -> None:
     """Show what a policy would have started over past commits.
 
@@ -46,8 +55,9 @@ def command(
     new, old = policy_or_exit(policy), policy_or_exit(against) if against else None
     past = _commits(commits)
     minutes = _minutes(times, {*new.suites, *(old.suites if old else ())}) if times else {}
-    simulation = trial.simulate(new, past, minutes)
-    difference = trial.compare(trial.simulate(old, past, minutes), simulation) if old else None
+    simulation = trial.simulate(new, past, minutes, checkout)
+    before = trial.simulate(old, past, minutes, checkout) if old else None
+    difference = trial.compare(before, simulation) if before else None
     if as_json:
         click.echo(json.dumps(trial.to_json(simulation, difference), indent=2))
     else:

@@ -184,3 +184,45 @@ def test_json_needs_no_more_than_match(files: dict[str, str]) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stderr == "[]\n"
+
+
+WORKFLOW = """\
+on: {pull_request: {branches: [main]}}
+jobs:
+  a: {runs-on: npu-8, timeout-minutes: 30}
+  b: {runs-on: npu-8, timeout-minutes: 60, strategy: {matrix: {n: [1, 2]}}}
+"""
+NATIVE = """\
+version: 1
+runners: {npu-8: {}}
+suites:
+"""
+SUITE = '  %s: {workflow: w.yml, start: native, runners: [npu-8], paths: ["src/**"]%s}\n'
+
+
+@pytest.mark.parametrize(
+    ("suites", "runs"),
+    [
+        (SUITE % ("all", ""), 2),
+        (SUITE % ("a", ", jobs: [a]") + SUITE % ("b", ", jobs: [b]"), 4),
+    ],
+)
+def test_one_policy_written_in_two_ways_costs_the_same(
+    suites: str, runs: int, tmp_path: Path
+) -> None:
+    (tmp_path / ".github" / "workflows").mkdir(parents=True)
+    (tmp_path / ".github" / "workflows" / "w.yml").write_text(WORKFLOW)
+    (tmp_path / "policy.yml").write_text(NATIVE + suites)
+    asked = ("--policy", str(tmp_path / "policy.yml"), "--commits", "-", "--json")
+    read = ("--repo", str(tmp_path))
+    data = json.loads(simulate(*asked, *read, given=COMMITS).stdout)
+    assert (data["runs"], data["npu_hours"]) == (runs, 2 * (8 * 0.5 + 2 * 8))
+    other = json.loads(simulate(*asked, *read, "--base", "v1", given=COMMITS).stdout)
+    assert other["runs"] == 0
+
+
+def test_a_base_needs_the_workflows(files: dict[str, str]) -> None:
+    asked = ("--policy", files["new"], "--commits", files["commits"], "--base", "main")
+    result = simulate(*asked)
+    assert result.exit_code == 2
+    assert "--base needs --repo" in result.stderr

@@ -3,18 +3,21 @@
 `ascend-ci explain`, the reply to `/ascend-e2e explain` and the API use the same explanation.
 """
 
-from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from bot.core.messages import Messages
+from bot.core.messages import Message, Messages
 from bot.core.messages.words import listing, number
 from bot.core.model.selections import Cost
 from bot.core.planning.permissions import level_for
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Policy, Start, Suite, Tier, Trigger
 from bot.core.policy.selection import Choice, Selection
+from bot.core.workflows.holdings import Holding, ReadWorkflows
+
+NO_CHECKOUT = ReadWorkflows({})
 
 
 class Starts(StrEnum):
@@ -46,33 +49,69 @@ class Explanation:
 
 
 def explain(
-    policy: Policy, selection: Selection, names: Collection[str] = ()
+    policy: Policy,
+    selection: Selection,
+    names: Collection[str] = (),
+    checkout: ReadWorkflows = NO_CHECKOUT,
 ) -> tuple[Explanation, ...]:
     """Explain the suites ``names`` (none: all) of a selection, fresh or stored."""
     return tuple(
-        _explained(policy, choice)
+        _explained(policy, choice, checkout)
         for choice in selection.choices
         if not names or choice.suite in names
     )
 
 
-def cost_of(policy: Policy, suite: Suite) -> Cost:
-    """Return the resources of a run of ``suite``, and its maximum cost."""
+def cost_of(policy: Policy, suite: Suite, checkout: ReadWorkflows = NO_CHECKOUT) -> Cost:
+    """Return the resources of a run of ``suite``, and its maximum cost.
+
+    Jobs of a native suite run at once: with its workflow each counts as what it holds.
+    """
     label = suite.runners[0]
     labels = suite.runners if suite.start is Start.NATIVE else suite.runners[:1]
-    return Cost(
+    cost = Cost(
         nodes=suite.nodes,
         npus=suite.npus_on(label, policy),
         minutes=suite.timeout_minutes,
         npu_hours=suite.npu_hours_on(label, policy),
         where=suite.pool or listing(labels, len(labels)),
     )
+    held = held_by(policy, suite, checkout)
+    if not held:
+        return cost
+    each = {holding.npus for holding in held}
+    nodes, npus = (len(held), each.pop()) if len(each) == 1 else (1, sum(h.npus for h in held))
+    return replace(cost, nodes=nodes, npus=npus, npu_hours=npu_hours_of(held, cost.minutes))
+
+
+def held_by(policy: Policy, suite: Suite, checkout: ReadWorkflows) -> tuple[Holding, ...]:
+    """Return what the jobs of a suite hold, as far as the checkout tells."""
+    return checkout.holdings(policy, suite) if suite.start is Start.NATIVE else ()
+
+
+def npu_hours_of(held: Iterable[Holding], minutes: float) -> float:
+    """Return the NPU-hours of jobs, none of which takes longer than ``minutes``."""
+    return sum(holding.npus * min(holding.minutes, minutes) for holding in held) / 60
+
+
+def for_base(policy: Policy, selection: Selection, checkout: ReadWorkflows) -> Selection:
+    """Leave out the native suites whose workflow GitHub does not start for the base branch."""
+
+    def choice_of(choice: Choice) -> Choice:
+        suite = policy.suites[choice.suite]
+        out = suite.start is Start.NATIVE and not checkout.starts(suite)
+        if not (out and choice.selected):
+            return choice
+        why = Message("selected_base", workflow=f"`{suite.workflow}`", base=f"`{checkout.base}`")
+        return Choice(choice.suite, False, why)
+
+    return replace(selection, choices=tuple(map(choice_of, selection.choices)))
 
 
 def starts(suite: Suite) -> Starts:
     """Return what starts ``suite`` on a pull request that selects it."""
     if suite.start is Start.NATIVE:
-        return Starts.GITHUB
+        return Starts.GITHUB if suite.for_pulls else Starts.ELSEWHERE
     by_files = suite.started_by(Trigger.PULL_REQUEST) and suite.paths
     if by_files and suite.tier is Tier.STANDARD:
         return Starts.ITSELF
@@ -119,7 +158,7 @@ def to_json(item: Explanation) -> dict[str, Any]:
     return {"name": data.pop("suite"), **data, "files": list(item.files)}
 
 
-def _explained(policy: Policy, choice: Choice) -> Explanation:
+def _explained(policy: Policy, choice: Choice, checkout: ReadWorkflows) -> Explanation:
     suite = policy.suites[choice.suite]
     how, rule = starts(suite), policy.trust
     level = level_for(rule, suite)
@@ -137,5 +176,5 @@ def _explained(policy: Policy, choice: Choice) -> Explanation:
         author=rule.auto if how is Starts.ITSELF else None,
         level=level if askable else None,
         listed=bool(rule.users or rule.teams) and Level.WRITE.at_least(level),
-        cost=cost_of(policy, suite),
+        cost=cost_of(policy, suite, checkout),
     )

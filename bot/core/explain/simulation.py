@@ -10,9 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bot.core.explain.explaining import Starts, cost_of, starts
+from bot.core.explain.explaining import (
+    NO_CHECKOUT,
+    Starts,
+    cost_of,
+    for_base,
+    held_by,
+    npu_hours_of,
+    starts,
+)
 from bot.core.policy.models import Policy
 from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, select
+from bot.core.workflows.holdings import ReadWorkflows
 
 _BY_ITSELF = frozenset({Starts.ITSELF, Starts.GITHUB})
 
@@ -116,20 +125,26 @@ def read_commits(lines: Iterable[str]) -> tuple[PastCommit, ...] | BadLine:
 
 
 def simulate(
-    policy: Policy, commits: Sequence[PastCommit], minutes: Mapping[str, float] | None = None
+    policy: Policy,
+    commits: Sequence[PastCommit],
+    minutes: Mapping[str, float] | None = None,
+    checkout: ReadWorkflows = NO_CHECKOUT,
 ) -> Simulation:
     """Return the suites that ``policy`` would have started for each commit.
 
     ``minutes`` are typical times of suites. Without one a suite takes its time limit, which also
-    limits typical times.
+    limits typical times. The workflows of ``checkout`` tell what the jobs of a native suite hold,
+    and which of them GitHub starts for its base branch.
     """
-    simulated = tuple(_simulated(policy, commit) for commit in commits)
+    simulated = tuple(_simulated(policy, commit, checkout) for commit in commits)
     counts = Counter(name for item in simulated for name in item.selected)
     suites = []
     for name, suite in policy.suites.items():
         cost = cost_of(policy, suite)
         each = min((minutes or {}).get(name, cost.minutes), cost.minutes)
-        npu_hours = counts[name] * cost.nodes * cost.npus * each / 60
+        held = held_by(policy, suite, checkout)
+        one = npu_hours_of(held, each) if held else cost.nodes * cost.npus * each / 60
+        npu_hours = counts[name] * one
         suites.append(Tally(name, counts[name], each, npu_hours))
     return Simulation(simulated, tuple(suites))
 
@@ -200,9 +215,10 @@ def _commit(line: str) -> PastCommit | str:
     return PastCommit(name, tuple(files))
 
 
-def _simulated(policy: Policy, commit: PastCommit) -> Simulated:
+def _simulated(policy: Policy, commit: PastCommit, checkout: ReadWorkflows) -> Simulated:
     files = [ChangedFile(path) for path in commit.files]
-    chosen = select(policy, files, truncated=len(files) > MAX_LISTED_FILES).selected
+    selection = select(policy, files, truncated=len(files) > MAX_LISTED_FILES)
+    chosen = for_base(policy, selection, checkout).selected
     started = tuple(name for name in chosen if starts(policy.suites[name]) in _BY_ITSELF)
     return Simulated(commit.name, started, tuple(name for name in chosen if name not in started))
 

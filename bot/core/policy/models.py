@@ -199,6 +199,11 @@ class Suite(PolicyPart):
         return trigger in self.triggers
 
     @property
+    def for_pulls(self) -> bool:
+        """Return True if a pull request may have a run of the suite, and not only a schedule."""
+        return self.started_by(Trigger.PULL_REQUEST) or not self.started_by(Trigger.SCHEDULE)
+
+    @property
     def work(self) -> "Suite":
         """Return the suite without what only says when it runs: two such equals do the same."""
         plain = dict.fromkeys(("paths", "env_paths", "triggers"), ())

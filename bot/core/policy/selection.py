@@ -118,7 +118,7 @@ def touches_protected(
 
 def lists_branch(policy: Policy, branch: str) -> bool:
     """Return True if the policy lets ``branch`` have its own policy."""
-    return _decides(policy.branches, branch)
+    return decides(policy.branches, branch)
 
 
 def nightly_suites(policy: Policy, entry: Nightly) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def nightly_suites(policy: Policy, entry: Nightly) -> tuple[str, ...]:
     return tuple(
         name
         for name, suite in policy.suites.items()
-        if suite.started_by(Trigger.NIGHTLY) and _decides(entry.suites, name)
+        if suite.started_by(Trigger.NIGHTLY) and decides(entry.suites, name)
     )
 
 
@@ -221,7 +221,7 @@ class _Change:
         return self._known[body]
 
 
-def _decides(patterns: Sequence[str], name: str) -> bool:
+def decides(patterns: Sequence[str], name: str) -> bool:
     """Return True if the last pattern that matches ``name`` is a positive one."""
     globs = (compile_pattern(pattern) for pattern in reversed(patterns))
     raw = encode(name)

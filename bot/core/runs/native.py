@@ -14,7 +14,7 @@ from bot.core.model.run_events import NativeRunSeen, WorkflowRunChanged
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.snapshot import Snapshot
 from bot.core.model.workflow_runs import WorkflowRun
-from bot.core.policy.models import Policy, Start, Suite, Trigger
+from bot.core.policy.models import Policy, Start
 from bot.core.runs.attribution import STARTS_WITHIN
 from bot.core.runs.cancellation import end_stopped, why_to_stop
 from bot.core.runs.observed import Observed
@@ -102,13 +102,8 @@ def native_suites(policy: Policy, path: str, *, apart: bool = False) -> tuple[st
         key
         for key, suite in policy.suites.items()
         if suite.start is Start.NATIVE and suite.workflow == name
-        if apart or native_for_pulls(suite)
+        if apart or suite.for_pulls
     )
-
-
-def native_for_pulls(suite: Suite) -> bool:
-    """Return True if a native suite may run for a pull request."""
-    return suite.started_by(Trigger.PULL_REQUEST) or not suite.started_by(Trigger.SCHEDULE)
 
 
 def may_adopt(seen: WorkflowRun, attempts: Iterable[Run]) -> bool:

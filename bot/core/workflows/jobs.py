@@ -98,7 +98,7 @@ def _job(key: str, job: Table, line: int, notes: Notes) -> Job:
         line,
         npus,
         others,
-        _minutes(key, job, npus, notes),
+        minutes_of(key, job, npus, notes),
         needs,
         title=" ".join(_text(job, "name").split()),
         at_once=max(1, min(count, _most(job))),
@@ -141,7 +141,8 @@ def note_concurrency(table: Table, notes: Notes) -> None:
     notes.add(table.line_of("concurrency"), f"`concurrency`{named}: {what}")
 
 
-def _minutes(key: str, job: Table, npus: tuple[str, ...], notes: Notes) -> int:
+def minutes_of(key: str, job: Table, npus: tuple[str, ...], notes: Notes) -> int:
+    """Return a job's time limit; note one of a job on NPUs that is no number."""
     value = job.entries.get("timeout-minutes")
     if value is None:
         return DEFAULT_MINUTES
@@ -190,16 +191,21 @@ def _asked(key: str, job: Table, notes: Notes) -> Iterator[tuple[tuple[str, ...]
             text = "{job} names a runner `group`, which a policy does not know"
             notes.of_job(tree.line_of("group"), key, text)
         tree = tree.entries.get("labels")
-    if tree is None:
-        return
-    templates = tree.items if isinstance(tree, Row) else (tree,)
-    for asked, count in Counter(_each(templates, job)).items():
+    for asked, count in Counter(asked_by_each(job)).items():
         if asked is None:
             wanted = listed([word.text for word in words(tree)])
             text = f"`runs-on` of {{job}} is known only when it runs: {wanted or 'unclear'}"
             notes.of_job(line, key, text)
         else:
             yield asked, count
+
+
+def asked_by_each(job: Table) -> Iterator[tuple[str, ...] | None]:
+    """Yield the labels of each combination of a job; None if they are unknown."""
+    tree = job.entries.get("runs-on")
+    tree = tree.entries.get("labels") if isinstance(tree, Table) else tree
+    if tree is not None:
+        yield from _each(tree.items if isinstance(tree, Row) else (tree,), job)
 
 
 def _each(templates: tuple[Tree, ...], job: Table) -> Iterator[tuple[str, ...] | None]:

@@ -22,7 +22,7 @@ def own_jobs(raw: bytes, suites: Mapping[str, tuple[str, ...]]) -> dict[str, tup
     if isinstance(tree, Missed):
         return {}
     jobs = dict(list(workflow_jobs(tree).items())[:MAX_JOBS])
-    known = {key: WorkflowJob(key, _names(key, job)) for key, job in jobs.items()}
+    known = {key: WorkflowJob(key, job_names(key, job)) for key, job in jobs.items()}
     needs = {key: _texts(job.entries.get("needs")) for key, job in jobs.items()}
     found = {
         key: OwnJob(job, tuple(known[need] for need in _all_needs(key, needs)))
@@ -46,7 +46,7 @@ def names_job(patterns: tuple[str, ...], job: WorkflowJob) -> bool:
     return by_key or any(is_own(patterns, (), name) for name in job.names)
 
 
-def _names(key: str, job: Table) -> tuple[str, ...]:
+def job_names(key: str, job: Table) -> tuple[str, ...]:
     """Return the names under which GitHub shows a job; one of a skipped job stays as written."""
     name = job.entries.get("name")
     if not isinstance(name, Scalar) or not name.text.strip():

@@ -9,8 +9,10 @@ from bot.core.explain.explaining import Explanation, Starts, explain
 from bot.core.messages import Messages
 from bot.core.model.selections import Cost
 from bot.core.policy.levels import Level
-from bot.core.policy.models import Policy, Tier
+from bot.core.policy.models import Policy, Tier, Trigger
 from bot.core.policy.selection import ChangedFile, select
+from bot.core.workflows.holdings import read_checkout
+from bot.core.workflows.notes import SourceFile
 from tests.core.policies import loaded
 
 TEXT = """\
@@ -135,3 +137,35 @@ def test_as_json_it_is_plain_values() -> None:
         "listed": False,
         "cost": {"nodes": 1, "npus": 8, "minutes": 240, "npu_hours": 32.0, "where": "npu-8"},
     }
+
+
+WORKFLOWS = read_checkout(
+    [
+        SourceFile(
+            "o.yml",
+            b"on: {pull_request: {branches: [main]}}\n"
+            b"jobs: {a: {runs-on: npu-8, timeout-minutes: 60}, b: {runs-on: npu-16}}\n",
+        )
+    ],
+    base="v1",
+)
+
+
+def test_jobs_at_once_cost_what_they_hold() -> None:
+    (item,) = explain(POLICY, select(POLICY, FILES), ["own"], WORKFLOWS)
+    assert item.cost == Cost(1, 24, 240, 8 * 1 + 16 * 4.0, "npu-8 and npu-16")
+    (unit,) = explain(POLICY, select(POLICY, FILES), ["unit"], WORKFLOWS)
+    assert unit == one("unit")
+
+
+def test_a_native_suite_is_not_selected_for_a_base_that_its_workflow_leaves_out() -> None:
+    left = explaining.for_base(POLICY, select(POLICY, FILES), WORKFLOWS)
+    assert {choice.suite for choice in left.choices if choice.selected} == {"unit", "dear", "quiet"}
+    choice = left.choice("own")
+    assert choice is not None
+    assert choice.reason == "GitHub starts `o.yml` for no pull request into `v1`"
+
+
+def test_what_only_schedules_start_is_started_elsewhere() -> None:
+    night = POLICY.suites["own"].model_copy(update={"triggers": (Trigger.SCHEDULE,)})
+    assert explaining.starts(night) is Starts.ELSEWHERE

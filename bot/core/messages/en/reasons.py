@@ -64,6 +64,7 @@ REASONS = {
     "when all have ended",
     "waits_github": "waiting for GitHub to start it",
     "waits_approval_github": "somebody has to approve it on GitHub",
+    "selected_base": "GitHub starts {workflow} for no pull request into {base}",
     "selected_by_github": "GitHub started it by its own filters",
     "run_not_started": "GitHub has not started it: the workflow's filters differ, it is disabled, "
     "or the pull request has conflicts",

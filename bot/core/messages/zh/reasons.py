@@ -63,6 +63,7 @@ REASONS = {
     "waits_actions_run": "正在等待同一 Actions 运行的其他作业结束，之后 GitHub 才能重跑这个作业",
     "waits_github": "等待 GitHub 启动",
     "waits_approval_github": "需要有人在 GitHub 上批准",
+    "selected_base": "对合入 {base} 的合并请求，GitHub 不会启动 {workflow}",
     "selected_by_github": "GitHub 按其过滤条件启动",
     "run_not_started": "GitHub 没有启动它：过滤条件不同、工作流被禁用，或 PR 存在冲突",
     "run_unclear": "GitHub 没有说明这次运行要合入哪个目标分支，可能是：{pulls}。请只保留其中一个 "

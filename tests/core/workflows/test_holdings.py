@@ -1,0 +1,71 @@
+"""What the jobs of a checkout's workflows hold, and for which bases GitHub starts them."""
+
+import pytest
+
+from bot.core.workflows.holdings import Holding, ReadWorkflows, read_checkout
+from bot.core.workflows.notes import SourceFile
+from tests.core.policies import loaded
+
+POLICY = loaded("""\
+version: 1
+runners: {npu-8: {npus: 8}, npu-16: {npus: 16}}
+suites:
+  all: {workflow: w.yml, start: native, runners: [npu-8, NPU-16]}
+  unit: {workflow: u.yml, start: native, runners: [npu-8], npus: 4, jobs: ["unit*"]}
+""")
+JOBS = """\
+on: {pull_request: {branches: [main, 'v*', '!v1']}}
+jobs:
+  unit: {runs-on: [self-hosted, NPU-8], timeout-minutes: 60, strategy: {matrix: {x: [1, 2]}}}
+  unit-big: {name: Big, runs-on: '${{ matrix.r }}', strategy: {matrix: {r: [npu-16, other]}}}
+  host: {runs-on: ubuntu-latest}
+  known-later: {runs-on: '${{ inputs.x }}'}
+  called: {uses: ./x.yml}
+"""
+
+
+def checkout(text: str = JOBS, base: str = "") -> ReadWorkflows:
+    files = [SourceFile(f".github/workflows/{name}.yml", text.encode()) for name in "wu"]
+    return read_checkout([*files, SourceFile("bad.yml", b"jobs: [")], base)
+
+
+def test_each_member_of_a_matrix_holds_its_npus() -> None:
+    suite = POLICY.suites["all"]
+    fixed = checkout().holdings(POLICY, suite)
+    assert fixed == (Holding(8, 60), Holding(8, 60), Holding(16, 360))
+
+
+def test_a_suite_holds_its_own_jobs_alone() -> None:
+    suite = POLICY.suites["unit"]
+    assert checkout().holdings(POLICY, suite) == (Holding(4, 60), Holding(4, 60))
+    assert checkout("x").holdings(POLICY, suite) == ()
+    assert sorted(checkout("x").workflows) == []
+
+
+@pytest.mark.parametrize(
+    ("on", "base", "starts"),
+    [
+        ("{pull_request: {branches: [main, 'v*', '!v1']}}", "main", True),
+        ("{pull_request: {branches: [main, 'v*', '!v1']}}", "v2", True),
+        ("{pull_request: {branches: [main, 'v*', '!v1']}}", "v1", False),
+        ("{pull_request: {branches: [main]}}", "release/1", False),
+        ("{pull_request: {branches-ignore: ['release/**']}}", "release/1", False),
+        ("{pull_request: {branches-ignore: ['release/**']}}", "main", True),
+        ("{pull_request: {branches: [x]}, pull_request_target: {}}", "main", True),
+        ("pull_request", "any", True),
+        ("push", "main", False),
+        ("push", "", True),
+    ],
+)
+def test_a_workflow_starts_for_the_bases_that_it_names(on: str, base: str, starts: bool) -> None:
+    here = checkout(f"on: {on}\njobs: {{}}\n", base)
+    assert here.starts(POLICY.suites["all"]) is starts
+
+
+def test_what_only_github_can_work_out_counts_once() -> None:
+    text = "jobs: {a: {runs-on: npu-8, strategy: {matrix: '${{ x }}'}}}"
+    assert checkout(text).holdings(POLICY, POLICY.suites["all"]) == (Holding(8, 360),)
+
+
+def test_a_workflow_that_is_not_there_says_nothing() -> None:
+    assert checkout("x", "main").starts(POLICY.suites["all"])
