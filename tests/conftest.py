@@ -5,6 +5,8 @@ races; of each statement once, for PostgreSQL is strict about types; and of one 
 """
 
 import gc
+import os
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from pathlib import Path
 
@@ -30,8 +32,12 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 
 
 def pytest_sessionstart() -> None:
-    """Look for no garbage while modules load: there is none, and looking takes a second."""
+    """Look for no garbage while modules load: there is none, and looking takes a second.
+
+    Jobs find this Python first: the machine's may be a script that takes longer than the job.
+    """
     gc.disable()
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
 def pytest_collection_finish() -> None:
