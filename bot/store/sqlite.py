@@ -5,10 +5,10 @@ The loop never waits for the disk, and hands a transaction over once instead of 
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from functools import cache
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from sqlalchemy import (
     Connection,
@@ -18,21 +18,24 @@ from sqlalchemy import (
     ScalarResult,
     create_engine,
 )
-from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Dialect, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.sql import Insert
 
+from bot.store.direct import Direct, DirectRows, Values, directly, shape_of
+
 Answer = TypeVar("Answer")
 Found = TypeVar("Found")
-Rows = CursorResult[*tuple[Any, ...]]
+Rows = CursorResult[*tuple[Any, ...]] | DirectRows
 
 # How long a transaction waits for another process that writes to the same file.
 # GitHub gives a webhook up after 10 s.
 _BUSY_S = 5
 _READERS = 4
 _PRAGMAS = ("synchronous=FULL", "foreign_keys=ON")
+
+_seen: WeakSet[Executable] = WeakSet()
 
 
 def _engine(url: str) -> Engine:
@@ -72,53 +75,44 @@ class SqliteConnection:
 
     async def execute(self, statement: Executable, parameters: Any = None) -> Rows:
         """Execute a statement; its rows must be read inside the transaction."""
-        return self._connection.execute(statement, parameters)
+        found = self._found(statement, parameters or {})
+        return self._connection.execute(statement, parameters) if found is None else found
 
     async def scalar(self, statement: Executable, parameters: Any = None) -> Any:
         """Return the first column of the first row, None without a row."""
-        return self._connection.scalar(statement, parameters)
+        return (await self.execute(statement, parameters)).scalar()
 
     async def scalars(self, statement: Executable, parameters: Any = None) -> ScalarResult[Any]:
         """Return the first column of each row."""
-        return self._connection.scalars(statement, parameters)
+        return (await self.execute(statement, parameters)).scalars()
 
     def execute_each(self, statement: Insert, rows: Sequence[dict[str, Any]]) -> list[int]:
-        """Execute a statement for each row; return how many rows it changed each time.
+        """Execute a statement for each row; return how many rows it changed each time."""
+        known = directly(statement, shape_of(rows[0]))
+        assert known is not None  # it is a plain one
+        return [self._drive(known, row).rowcount for row in rows]
 
-        The rows go straight to the driver: SQLAlchemy takes longer for one than SQLite.
-        """
-        sql, encoders = _compiled(statement, tuple(rows[0]))
+    def _found(self, statement: Executable, given: Any) -> DirectRows | None:
+        """Execute a statement that is kept: one that comes again. None: SQLAlchemy has to."""
+        if statement not in _seen:
+            _seen.add(statement)
+            return None
+        one = given if isinstance(given, Mapping) else given[0]
+        known = directly(statement, shape_of(one))
+        if known is None or (known.columns and one is not given):
+            return None
+        return self._drive(known, given)
+
+    def _drive(self, known: Direct, given: Values | Sequence[Values]) -> DirectRows:
         driver: Any = self._connection.connection.dbapi_connection
-        cursor = driver.cursor()
         try:
-            return [
-                cursor.execute(sql, [encode(row[name]) for name, encode in encoders]).rowcount
-                for row in rows
-            ]
+            return known.execute(driver.cursor(), given)
         except sqlite3.Error as error:
-            raise DBAPIError.instance(sql, None, error, sqlite3.Error) from error
+            raise DBAPIError.instance(known.sql, None, error, sqlite3.Error) from error
 
     async def run_sync(self, work: Callable[[Connection], Found]) -> Found:
         """Give the connection to work that does not await."""
         return work(self._connection)
-
-
-@cache
-def _compiled(
-    statement: Insert, names: tuple[str, ...]
-) -> tuple[str, tuple[tuple[str, Callable[[Any], Any]], ...]]:
-    """Return a statement as the driver takes it, and how the value of each column is stored."""
-    dialect = sqlite.dialect()
-    compiled: Any = statement.compile(dialect=dialect, column_keys=names)
-    encoders = (
-        compiled.binds[name].type.bind_processor(dialect) or _as_it_is
-        for name in compiled.positiontup
-    )
-    return str(compiled), tuple(zip(compiled.positiontup, encoders, strict=True))
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 class _Lane:
@@ -166,7 +160,7 @@ def _finish(work: Coroutine[Any, Any, Answer]) -> Answer:
     else:
         work.close()
         raise RuntimeError("a transaction waits for something else than its database")
-    if isinstance(answer, CursorResult) and answer.returns_rows:
+    if isinstance(answer, CursorResult | DirectRows) and answer.returns_rows:
         raise RuntimeError("a transaction's rows are read after its end")
     return answer
 
