@@ -7,7 +7,17 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, ColumnElement, RowMapping, Select, case, exists, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    RowMapping,
+    Select,
+    Update,
+    case,
+    exists,
+    select,
+    update,
+)
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.messages import NOTHING
@@ -24,7 +34,16 @@ from bot.core.planning.shared import weigh
 from bot.ports.wake import Topic
 from bot.store.check_rows import bump_links, replace_check
 from bot.store.database import DbConnection
-from bot.store.leases import FREE, Lease, claim_parameters, claim_statement, held, lease_of
+from bot.store.leases import (
+    FREE,
+    Lease,
+    claim_parameters,
+    claim_statement,
+    held,
+    held_parameters,
+    lease_of,
+    still_held,
+)
 from bot.store.prepared import prepared
 from bot.store.published import LISTED_AFTER, Published, due_now
 from bot.store.pull_comments import put_comment
@@ -167,14 +186,14 @@ class Checks(Published):
         On GitHub the newest check run of a name counts: that of an earlier attempt is not made once
         a later one has its own.
         """
-        overtaken = _later_check()
-        change = self._update(lease).where(~overtaken)
-        retired = {"retired_at": now, "due": None, **FREE}
+        mine = held_parameters(lease, lease.key)
+        tried = {**mine, "create_tried": True, "due": now + LISTED_AFTER}
 
         async def work(conn: DbConnection) -> bool:
-            noted = await conn.execute(change.values(create_tried=True, due=now + LISTED_AFTER))
+            noted = await conn.execute(_held_row(overtaken=False), tried)
             if not noted.rowcount:
-                await conn.execute(self._update(lease).where(overtaken).values(retired))
+                retired = {**mine, "retired_at": now, "due": None, **FREE}
+                await conn.execute(_held_row(overtaken=True), retired)
             return noted.rowcount == 1
 
         return await self._db.write(work)
@@ -195,6 +214,14 @@ class Checks(Published):
         )
         number: int | None = await self._db.read(lambda conn: conn.scalar(query))
         return number
+
+
+@cache
+def _held_row(*, overtaken: bool) -> Update:
+    """Return the update of a row under its lease, if a later attempt has a row, or has none."""
+    later = _later_check()
+    its = update(checks).where(still_held(checks, checks.c.external_id))
+    return its.where(later if overtaken else ~later)
 
 
 def _later_check() -> ColumnElement[bool]:

@@ -8,10 +8,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, case, exists, select, update
 from sqlalchemy.sql.dml import ReturningUpdate
 
+from bot.core.model.ids import RepoId, Sha
 from bot.core.model.repos import Repo
 from bot.core.model.views import PullComment
 from bot.store.database import DbConnection, insert
 from bot.store.leases import FREE, Lease, claim_parameters, claim_statement, lease_of
+from bot.store.prepared import prepared
 from bot.store.published import Published, due_now, is_lost
 from bot.store.report_tables import pull_comments as table
 from bot.store.rows import load_repos, moment
@@ -50,13 +52,7 @@ async def put_comment(conn: DbConnection, comment: PullComment, now: datetime) -
 
     The text of a former head changes nothing. What a person deleted is made anew for another head.
     """
-    is_head = select(pulls.c.number).where(
-        pulls.c.repo_id == comment.repo_id,
-        pulls.c.number == comment.number,
-        pulls.c.head_sha == comment.sha,
-        pulls.c.open,
-    )
-    if await conn.scalar(is_head) is None:
+    if await conn.scalar(*_is_head(comment.repo_id, comment.number, comment.sha)) is None:
         return
     key = f"{comment.repo_id}/{comment.number}"
     text = {"sha": comment.sha, "body": comment.body, "touched_at": now}
@@ -79,6 +75,12 @@ async def put_comment(conn: DbConnection, comment: PullComment, now: datetime) -
         .values(row)
         .on_conflict_do_update(index_elements=["key"], set_=changed, where=new)
     )
+
+
+@prepared
+def _is_head(repo_id: RepoId, number: int, sha: Sha) -> Select[Any]:
+    its = (pulls.c.repo_id == repo_id) & (pulls.c.number == number)
+    return select(pulls.c.number).where(its, pulls.c.head_sha == sha, pulls.c.open)
 
 
 class PullComments(Published):

@@ -124,7 +124,7 @@ async def test_a_submitter_that_never_comes_back_leaves_a_detached_run_broken(si
     await site.world.settle()
     assert site.check(pull).status == "in_progress"
     await site.process.end(signal.SIGKILL)
-    await site.world.until(lambda: "the submitter has" in site.text(pull), every_s=30)
+    await site.world.until(lambda: "submitter has not answered" in site.text(pull), every_s=30)
     assert site.check(pull).status == "in_progress"
     check = await site.ended(pull, every_s=1800)
     assert check.conclusion == "failure"
