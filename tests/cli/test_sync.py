@@ -93,6 +93,24 @@ TWO = """\
 EIGHTS = "  npu-8: {npus: 8}  # eight\n"
 SIXTEENS = "  npu-16: {npus: 16, slots: 1}\n"
 FLOW = "  one: {workflow: one.yml, start: native, runners: [npu-8], timeout_minutes: 60}  # x\n"
+MANY = ONE.replace('    paths: ["**"]\n', "    paths:\nTHESE")
+PATHS = "pull_request {pull_request: {paths: [first, a, '!b', c/**]}}"
+OLD = """\
+      # the folders
+      - a  # one
+      - old  # gone
+      - "!b"
+"""
+NEW = """\
+      # the folders
+      - first
+      - a  # one
+      - "!b"
+      - "c/**"
+"""
+LESS = "      - other\n"
+ALL = "".join(f"      - {item}\n" for item in ("first", "a", '"!b"', '"c/**"'))
+BOTH = "jobs:\n jobs:\n  b: {runs-on: npu-8, timeout-minutes: 60}\n"
 LISTED = "    runners:\n      - npu-4  # four\n      - npu-8  # eight\n"
 
 
@@ -150,6 +168,23 @@ LISTED = "    runners:\n      - npu-4  # four\n      - npu-8  # eight\n"
             + ONE.replace("[npu-8]", "[npu-8, npu-4]"),
             HEAD.replace("npu-8:", "npu-4: {}\n  npu-8:") + ONE,
             "",
+            "",
+        ),
+        # path filters, line by line and in one line
+        (HEAD + MANY.replace("THESE", OLD), HEAD + MANY.replace("THESE", NEW), PATHS, ""),
+        (HEAD + MANY.replace("THESE", LESS), HEAD + MANY.replace("THESE", ALL), PATHS, ""),
+        (
+            HEAD + ONE.replace('["**"]', '[old, "!b"]  # ours') + TAIL,
+            HEAD + ONE.replace('["**"]', '[first, a, "!b", "c/**"]  # ours') + TAIL,
+            PATHS,
+            "",
+        ),
+        # jobs at once
+        (HEAD + ONE + TAIL, HEAD + ONE + "    nodes: 2\n" + TAIL, BOTH, ""),
+        (
+            HEAD + ONE.replace("    start", "    nodes: 3  # three\n    start") + TAIL,
+            HEAD + ONE.replace("    start", "    nodes: 2  # three\n    start") + TAIL,
+            BOTH,
             "",
         ),
         # a file with the line ends of Windows, without an end, and with a mark
@@ -221,28 +256,25 @@ def test_what_is_gone_is_removed_with_the_comment_that_was_made_for_it(tmp_path:
     assert (tmp_path / POLICY).read_text() == HEAD + left + TAIL
 
 
+BRACES = HEAD.partition("suites:")[0] + "suites: {" + FLOW.strip().partition("  #")[0] + "}\n"
+SHARED = ONE.replace(": [npu-8]", ": &r [npu-8]") + ONE.replace("one", "two").replace(
+    "[npu-8]", "*r"
+)
+MOVED = PULLS.replace("npu-8", "npu-16")
+
+
 @pytest.mark.parametrize(
-    "policy",
+    ("policy", "workflows"),
     [
-        # suites in braces cannot take one more block
-        HEAD.partition("suites:")[0]
-        + "suites: {one: {workflow: one.yml, start: native, runners: [npu-8], paths: [a], "
-        "timeout_minutes: 60}}\n",
-        # a label that a hidden schedule needs: the last suite is not removed
-        HEAD + ONE.replace("one.yml", "gone.yml"),
-        # an alias would change another suite
-        HEAD
-        + ONE.replace("    runners: [npu-8]", "    runners: &r [npu-8]")
-        + ONE.replace("one", "two").replace("[npu-8]", "*r"),
+        (BRACES, {"one": PULLS, "two": NIGHT}),  # suites in braces take no block
+        (HEAD + ONE, {}),  # the last suite is not removed
+        (HEAD + SHARED, {"one": PULLS, "two": MOVED}),  # an alias would change another suite
     ],
 )
-def test_what_is_not_edited_is_left_to_people(tmp_path: Path, policy: str) -> None:
-    changed = PULLS.replace("npu-8", "npu-16")
-    flows = {"gone.yml": {}, "two.yml": {"one": PULLS, "two": changed}}
-    workflows = next((files for name, files in flows.items() if name in policy), None)
-    checkout(
-        tmp_path, policy, **(workflows if workflows is not None else {"two": NIGHT, "one": PULLS})
-    )
+def test_what_is_not_edited_is_left_to_people(
+    tmp_path: Path, policy: str, workflows: dict[str, str]
+) -> None:
+    checkout(tmp_path, policy, **workflows)
     result = sync(tmp_path, "--write")
     assert result.exit_code == 1
     assert result.stdout.startswith("by hand  ")

@@ -30,12 +30,12 @@ def command(directory: Path, *, check: bool, write: bool, as_json: bool) -> None
     """Compare the policy of the checkout DIR with its workflows.
 
     It lists the jobs on Ascend NPUs that no suite covers, the workflows and jobs that suites name
-    and that do not exist, and the suites whose labels or time limit differ from those of their
-    jobs.
+    and that do not exist, and the suites whose labels, time limit, number of jobs at once or path
+    filters differ from those of their workflow.
 
-    --write edits the policy: it adds suites and labels, changes `runners` and `timeout_minutes`,
-    and removes what is gone. Comments stay. It prints the change as a diff, and lists what has to
-    be changed by hand.
+    --write edits the policy: it adds suites and labels, changes `runners`, `timeout_minutes`,
+    `nodes` and `paths`, and removes what is gone. Comments stay. It prints the change as a diff,
+    and lists what has to be changed by hand.
 
     The exit code is 0. It is 1 with --check if there is a difference, with --write if one is left,
     and if the policy has errors. It is 2 on wrong use.

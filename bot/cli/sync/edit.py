@@ -6,6 +6,7 @@ come from the composed nodes. An edit that would break the policy is not made.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any
 
 import yaml
@@ -96,7 +97,12 @@ class _Source:
                 _, runners = self._entry(self._suite(drift.suite)[1], "runners")
                 yield from self._set_items(runners, drift.labels)
             case DriftKind.LIMIT:
-                yield self._set_limit(drift.suite, drift.minutes)
+                yield self._set_number(drift.suite, "timeout_minutes", drift.minutes)
+            case DriftKind.NODES:
+                yield self._set_number(drift.suite, "nodes", drift.nodes)
+            case DriftKind.PATHS:
+                paths = self._entry(self._suite(drift.suite)[1], "paths")[1]
+                yield from self._set_row(paths, drift.paths)
             case _:
                 raise ByHandError
 
@@ -169,17 +175,17 @@ class _Source:
         else:
             yield self._drop_suite(suite)
 
-    def _set_limit(self, suite: str, minutes: int) -> Edit:
+    def _set_number(self, suite: str, key: str, number: int) -> Edit:
         values = self._suite(suite)[1]
-        entry = self._find(values, "timeout_minutes")
+        entry = self._find(values, key)
         if entry is not None:
             span = (entry[1].start_mark.index, entry[1].end_mark.index)
-            return Edit(*span, str(minutes))
+            return Edit(*span, str(number))
         if values.flow_style:
             at = _end(values.value[-1][1])
-            return Edit(at, at, f", timeout_minutes: {minutes}")
+            return Edit(at, at, f", {key}: {number}")
         column = values.value[0][0].start_mark.column
-        line = f"{' ' * column}timeout_minutes: {minutes}\n"
+        line = f"{' ' * column}{key}: {number}\n"
         return self._insert(self._line_end(_end(values)), line)
 
     def _set_items(self, row: Any, wanted: Any) -> Iterator[Edit]:
@@ -203,6 +209,28 @@ class _Source:
             indent = " " * row.start_mark.column
             lines = "".join(f"{indent}- {word(text)}\n" for text in rest)
             yield self._insert(self._line_end(items[-1].end_mark.index), lines)
+
+    def _set_row(self, row: Any, wanted: tuple[str, ...]) -> Iterator[Edit]:
+        """Give a list other items in their order; the lines of those that stay are not touched."""
+        items = row.value
+        if any(item.start_mark.index < row.start_mark.index for item in items):
+            raise ByHandError  # an alias
+        if row.flow_style:
+            start, end = row.start_mark.index, row.end_mark.index
+            if "#" in self._text[start:end]:
+                raise ByHandError  # it may be a comment
+            yield Edit(start, end, f"[{', '.join(word(text) for text in wanted)}]")
+            return
+        held = [item.value for item in items]
+        indent = " " * row.start_mark.column
+        for _, first, last, at, end in _changes(held, wanted):
+            lines = "".join(f"{indent}- {word(text)}\n" for text in wanted[at:end])
+            start = self._line_end(items[first - 1].end_mark.index) if first else None
+            start = self._line_start(items[0].start_mark.index) if start is None else start
+            if first < last:
+                yield Edit(start, self._line_end(items[last - 1].end_mark.index), "")
+            if lines:
+                yield self._insert(start, lines)
 
     def _drop_item(self, row: Any, item: Any) -> Edit:
         at = row.value.index(item)
@@ -241,6 +269,11 @@ class _Source:
             return None
         above = self._line_start(start - 1)
         return above, self._text[above:start].strip()
+
+
+def _changes(held: list[str], wanted: tuple[str, ...]) -> list[tuple[str, int, int, int, int]]:
+    found = SequenceMatcher(None, held, list(wanted), autojunk=False).get_opcodes()
+    return [one for one in found if one[0] != "equal"]
 
 
 def _end(node: Any) -> int:

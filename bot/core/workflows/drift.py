@@ -1,7 +1,7 @@
 """Compare a policy with the workflows of its repository as they are now.
 
-A policy repeats labels and limits of native workflows, and names their jobs. When a workflow
-changes, what it says there is wrong.
+A policy repeats labels, limits and path filters of native workflows, and names their jobs. When a
+workflow changes, what it says there is wrong.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.core.messages import Message
-from bot.core.messages.words import listing
-from bot.core.policy.models import Policy, Start, Suite
+from bot.core.messages.words import joined, listing
+from bot.core.policy.models import Policy, Start, Suite, Trigger
 from bot.core.policy.tree import WORKFLOWS
-from bot.core.workflows.jobs import Job, chain_minutes, read_jobs
+from bot.core.workflows.jobs import Job, chain_minutes, most_at_once, read_jobs
 from bot.core.workflows.notes import Missed, Notes, SourceFile, code
 from bot.core.workflows.own_jobs import own_jobs
 from bot.core.workflows.reading import read
 from bot.core.workflows.suites import Draft, draft
+from bot.core.workflows.triggers import Filters, read_filters
 
 # Of jobs and labels in one sentence.
 _SHOWN = 6
@@ -29,6 +30,8 @@ class DriftKind(StrEnum):
     GONE = "gone"
     LABELS = "labels"
     LIMIT = "limit"
+    NODES = "nodes"
+    PATHS = "paths"
     UNREAD = "unread"
 
 
@@ -45,6 +48,8 @@ class Drift:
     job: str = ""  # the name that no job has; "": the whole workflow is gone
     labels: tuple[str, ...] = ()  # of its jobs now
     minutes: int = 0  # that its jobs may take now
+    nodes: int = 0  # of its jobs that run at once now
+    paths: tuple[str, ...] = ()  # its workflow's filters now
 
 
 def drifts(
@@ -77,12 +82,15 @@ def _of_file(
     native = {key: suite for key, suite in suites.items() if suite.start is Start.NATIVE}
     named = _named(source, native.values())
     jobs = read_jobs(tree, Notes(source.path))
+    filters = read_filters(tree, Notes(source.path))
     covered: set[str] = set()
     for key, suite in native.items():
         own = [job for job in jobs if _is_own(job, suite, named)]
         covered.update(job.key for job in own)
         yield from _gone_jobs(source.path, key, suite, named)
         yield from _moved(source.path, (key, suite), jobs, own)
+        if filters is not None and suite.started_by(Trigger.PULL_REQUEST):
+            yield from _other_paths(source.path, key, suite, filters)
     if len(native) < len(suites):
         return  # the bot dispatches it
     made = draft(source, tree, taken, Notes(source.path), covered)
@@ -128,6 +136,23 @@ def _moved(
     if minutes != suite.timeout_minutes:
         text = Message("drift_limit", suite=code(key), now=minutes, held=suite.timeout_minutes)
         yield Drift(DriftKind.LIMIT, path, on_npus[0].line, text, key, minutes=minutes)
+    nodes = most_at_once(jobs, on_npus) if on_npus else suite.nodes
+    if nodes != suite.nodes:
+        text = Message("drift_nodes", suite=code(key), now=nodes, held=suite.nodes)
+        yield Drift(DriftKind.NODES, path, on_npus[0].line, text, key, nodes=nodes)
+
+
+def _other_paths(path: str, key: str, suite: Suite, filters: Filters) -> Iterator[Drift]:
+    """Yield path filters that are not the workflow's: GitHub starts it by its own."""
+    if not suite.paths or suite.paths == filters.paths:
+        return
+    new = [one for one in filters.paths if one not in suite.paths]
+    lost = [one for one in suite.paths if one not in filters.paths]
+    parts = [Message("change_added", items=_codes(new))] if new else []
+    parts += [Message("change_removed", items=_codes(lost))] if lost else []
+    what = joined(parts or [Message("what_order")])
+    text = Message("drift_paths", suite=code(key), what=what)
+    yield Drift(DriftKind.PATHS, path, filters.line, text, key, paths=filters.paths)
 
 
 def _labels_now(suite: Suite, own: list[Job], on_npus: list[Job]) -> tuple[str, ...] | None:

@@ -23,6 +23,7 @@ class Filters:
 
     paths: tuple[str, ...]
     branches: tuple[str, ...] = ()  # empty: every base branch
+    line: int = 1
     each_commit: bool = True  # false: `types` excludes commits, so the gate must not wait for it
 
 
@@ -71,7 +72,7 @@ def _filters(table: Table, line: int, notes: Notes) -> Filters | None:
     if not paths or all(path.startswith("!") for path in paths):
         notes.add(line, "its path filters match no file")
         return None
-    return Filters(paths, _branches(table, notes), each_commit=_each_commit(table, notes))
+    return Filters(paths, _branches(table, notes), line, each_commit=_each_commit(table, notes))
 
 
 def _paths(table: Table, notes: Notes) -> Iterator[str]:

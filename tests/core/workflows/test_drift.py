@@ -20,6 +20,11 @@ ONE = (
 JOB = "{runs-on: npu-8, timeout-minutes: 60}"
 PULLS = f"on: pull_request\njobs:\n  one: {JOB}\n"
 
+FILTERED = WHOLE.replace("runners", "paths: [a, '!b', 'c/**'], runners")
+FILTERS = f"on: {{pull_request: {{paths: [a, '!b', c/**]}}}}\njobs:\n  one: {JOB}\n"
+OTHER_PATHS = "the path filters of suite `whole` are not those of its workflow"
+OTHER_ORDER = f"{OTHER_PATHS}: in another order"
+
 
 def found(suites: str, *gone: str, **workflows: str) -> list[Drift]:
     sources = [SourceFile(f"{FOLDER}{stem}.yml", text.encode()) for stem, text in workflows.items()]
@@ -37,6 +42,8 @@ def told(suites: str, *gone: str, **workflows: str) -> list[tuple[str, int, str]
         WHOLE,
         ONE,
         ONE.replace("[one]", "['o*']"),
+        WHOLE.replace("runners", "paths: ['**'], runners"),
+        FILTERED.replace("paths", "triggers: [command], paths"),
         "  d: {workflow: a.yml, runners: [npu-16]}\n",  # its inputs choose
     ],
 )
@@ -97,6 +104,22 @@ def test_what_agrees_is_not_told(suites: str) -> None:
             3,
             "the jobs of suite `whole` may take 90 min; its `timeout_minutes` is 60",
         ),
+        (
+            WHOLE,
+            f"{PULLS}  two: {JOB}\n",
+            "nodes",
+            3,
+            "the jobs of suite `whole` at once are 2; its `nodes` is 1",
+        ),
+        (
+            FILTERED,
+            FILTERS.replace("c/**", "c/*.py"),
+            "paths",
+            1,
+            f"{OTHER_PATHS}: `c/*.py` added, `c/**` removed",
+        ),
+        (FILTERED, FILTERS.replace("'!b', c/**", "c/**, '!b'"), "paths", 1, OTHER_ORDER),
+        (FILTERED, FILTERS.replace("a, ", ""), "paths", 1, f"{OTHER_PATHS}: `a` removed"),
         (WHOLE, "on: [", "unread", 1, "cannot be read: "),
     ],
 )

@@ -213,6 +213,8 @@ POLICY = {
     "drift_gone_job": "suite {suite} names the job {job}, which is not there",
     "drift_labels": "the jobs of suite {suite} ask for {now}; its `runners` are {held}",
     "drift_limit": "the jobs of suite {suite} may take {now} min; its `timeout_minutes` is {held}",
+    "drift_nodes": "the jobs of suite {suite} at once are {now}; its `nodes` is {held}",
+    "drift_paths": "the path filters of suite {suite} are not those of its workflow: {what}",
     "drift_adds": "This pull request adds an NPU workflow that no suite covers: {path} | This pull "
     "request adds {n} NPU workflows that no suite covers, {path} first",
     "drift_title": "{n} difference between the policy and a changed workflow | {n} differences "

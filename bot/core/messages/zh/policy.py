@@ -190,6 +190,8 @@ POLICY = {
     "drift_gone_job": "套件 {suite} 所写的作业 {job} 不存在",
     "drift_labels": "套件 {suite} 的作业使用 {now}，而其 `runners` 是 {held}",
     "drift_limit": "套件 {suite} 的作业最多可用 {now} 分钟，而其 `timeout_minutes` 是 {held}",
+    "drift_nodes": "套件 {suite} 同时运行的作业数是 {now}，而其 `nodes` 是 {held}",
+    "drift_paths": "套件 {suite} 的路径过滤与其工作流不一致：{what}",
     "drift_adds": "本 PR 新增了 {n} 个没有套件包含的 NPU 工作流：{path}",
     "drift_title": "策略与改动的工作流有 {n} 处不一致",
     "kind_workflows": "**策略没有跟上改动的工作流**",
