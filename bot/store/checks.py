@@ -48,7 +48,7 @@ from bot.store.prepared import prepared
 from bot.store.published import LISTED_AFTER, Published, due_now
 from bot.store.pull_comments import put_comment
 from bot.store.report_tables import checks
-from bot.store.rows import load_by_run, load_found, load_repos, moment, oldest_first, runs_of_ids
+from bot.store.rows import load_by_run, load_found, load_repos, oldest_first, runs_of_ids
 from bot.store.tables import approvals, pulls, rayjobs, repos, run_events, runs, selections
 from bot.store.unjudged import why_unjudged
 from bot.store.usual import usual_of
@@ -161,12 +161,12 @@ class Checks(Published):
 
         The comments that say the same on the pull requests are due from now on.
         """
-        urgent = checks.c.urgent_version > version
         change = self._update_shown(
             lease,
             github_id=github_id,
             version=version,
-            next_at=case((urgent, moment(now)), else_=moment(now + PROGRESS_EVERY)),
+            now=now,
+            later=now + PROGRESS_EVERY,
             ended=ended,
             shown=f"{lease.number} {written.contents}",
             progress_from=now + PROGRESS_EVERY,
@@ -174,7 +174,7 @@ class Checks(Published):
 
         async def work(conn: DbConnection) -> None:
             await bump_links(conn, lease, github_id, now)
-            mine = (await conn.execute(change)).rowcount
+            mine = (await conn.execute(*change)).rowcount
             for comment in written.comments if mine else ():
                 await put_comment(conn, comment, now)
 

@@ -3,12 +3,14 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, ClassVar
 
-from sqlalchemy import ColumnElement, Table, Update, case, update
+from sqlalchemy import ColumnElement, Integer, Table, Update, bindparam, case, update
 
+from bot.store.columns import Time
 from bot.store.database import Part
-from bot.store.leases import AT, FREE, Lease, held
+from bot.store.leases import AT, FREE, Lease, held, held_parameters, still_held
 from bot.store.rows import moment
 
 LISTED_AFTER = timedelta(seconds=10)  # GitHub's lists were seen to trail by 1 to 3 s
@@ -34,6 +36,16 @@ def is_lost(table: Table) -> ColumnElement[bool]:
     return table.c.create_tried & table.c.github_id.is_(None)
 
 
+@cache
+def _shown(table: Table, urgent: str) -> Update:
+    (key,) = table.primary_key.columns
+    then: Any = bindparam("shown_then", type_=Integer())
+    at_once, later = bindparam("urgent_at", type_=Time()), bindparam("later_at", type_=Time())
+    next_at = case((table.c[urgent] > then, at_once), else_=later)
+    due = case((table.c.want_version > then, next_at), else_=None)
+    return update(table).where(still_held(table, key)).values(due=due)
+
+
 class Published(Part):
     """A table of texts that are written to GitHub."""
 
@@ -49,19 +61,23 @@ class Published(Part):
         return update(self._table).where(self._key(lease), held(self._table, lease))
 
     def _update_shown(
-        self, lease: Lease, *, github_id: int, version: int, next_at: Any, **more: Any
-    ) -> Update:
-        """Return the update that records the shown version; a newer one is due at ``next_at``."""
-        due = case((self._table.c.want_version > version, next_at), else_=None)
-        return self._update(lease).values(
-            github_id=github_id,
-            shown_version=version,
-            due=due,
-            refusals=0,
-            note="",
-            **more,
-            **FREE,
-        )
+        self,
+        lease: Lease,
+        *,
+        version: int,
+        now: datetime,
+        later: datetime | None = None,
+        **more: Any,
+    ) -> tuple[Update, dict[str, Any]]:
+        """Return the update that records the shown version, and its parameters.
+
+        A newer version is due at once, or ``later`` if it is not urgent.
+        """
+        (key,) = self._table.primary_key.columns
+        at = {"shown_then": version, "urgent_at": now, "later_at": later or now}
+        asked = {**held_parameters(lease, key.type.python_type(lease.key)), **at}
+        known = {"shown_version": version, "refusals": 0, "note": "", **more, **FREE}
+        return _shown(self._table, str(self._urgent.key)), {**asked, **known}
 
     async def creating(self, lease: Lease, now: datetime) -> bool:
         """Note that a create is about to be sent; return False if the lease is lost.

@@ -119,10 +119,8 @@ class PullComments(Published):
 
     async def shown(self, lease: Lease, *, github_id: int, version: int, now: datetime) -> None:
         """Record the version that GitHub shows. A newer text is due at once."""
-        change = self._update_shown(
-            lease, github_id=github_id, version=version, next_at=moment(now)
-        )
-        await self._db.write(lambda conn: conn.execute(change))
+        change = self._update_shown(lease, github_id=github_id, version=version, now=now)
+        await self._db.write(lambda conn: conn.execute(*change))
 
     async def deleted(self, lease: Lease) -> None:
         """Note that a person deleted the comment: it is not made again for this head."""

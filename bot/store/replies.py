@@ -18,7 +18,7 @@ from bot.store.database import DbConnection
 from bot.store.leases import Lease, claim_parameters, claim_statement, lease_of
 from bot.store.published import Published, due_now
 from bot.store.report_tables import replies, reply_runs
-from bot.store.rows import load_repos, load_runs, moment
+from bot.store.rows import load_repos, load_runs
 from bot.store.tables import repos, runs
 
 _OF_REPLY = ("repo_id", "comment_id", "number", "head", "receipt_missing", "language")
@@ -82,10 +82,10 @@ class Replies(Published):
             lease,
             github_id=github_id,
             version=version,
-            next_at=moment(now),
+            now=now,
             receipt_missing=receipt_missing,
         )
-        await self._db.write(lambda conn: conn.execute(change))
+        await self._db.write(lambda conn: conn.execute(*change))
 
     async def claim(
         self, owner: str, now: datetime, *, lease_s: float, limit: int
