@@ -163,6 +163,21 @@ async def test_a_dispatch_that_github_does_not_take_is_told_by_its_check_run(
     assert world.only_run().status == "queued"
 
 
+async def test_a_refusal_after_minutes_of_failures_has_its_own_minute(world: World) -> None:
+    world.github.fault("500", "POST", "*/dispatches", times=99)
+    pull = world.open_pull()
+    await world.settle()
+    for _ in range(8):
+        await world.pass_time(20)
+    world.github.faults.clear()
+    refused = world.github.fault("403", "POST", "*/dispatches", times=1)
+    for _ in range(4):
+        await world.pass_time(20)
+    assert refused.hits == 1
+    assert world.check("unit", pull.head_sha).status == "queued"
+    assert world.only_run().status == "queued"
+
+
 async def test_what_stays_refused_ends_a_run_after_a_minute(world: World) -> None:
     refused = world.github.fault("422", "POST", "*/dispatches", times=99)
     pull = world.open_pull()

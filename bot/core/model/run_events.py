@@ -50,6 +50,7 @@ class DispatchUnsent(_What, frozen=True):
     form = "unsent:{number}"
     number: int
     why: Message
+    refused: bool = False  # GitHub said no, without a reason that stays
 
 
 class DispatchAccepted(_What, frozen=True):

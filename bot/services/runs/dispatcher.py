@@ -119,7 +119,8 @@ class Dispatcher(Service):
     ) -> None:
         """Note that a dispatch did not begin anything; it is sent again after a while."""
         number, error = failed
-        run_event = self._event(run, ev.DispatchUnsent(number, quote(str(error))))
+        refused = isinstance(error, Permanent)
+        run_event = self._event(run, ev.DispatchUnsent(number, quote(str(error)), refused))
         due = self._clock.now() + wait
         await self._ledger.save(claimed, SaveRun(_failed(run, error), due, (run_event,)))
 
@@ -133,7 +134,7 @@ class Dispatcher(Service):
             await self._learn(claimed, run, ev.DispatchUnsent(number, quote(str(error))))
             return
         if run.rerun_of is None or run.snapshot.native:
-            since = self._clock.now() - (run.dispatched_at or run.created_at)
+            since = self._refused_for(claimed)
             soon = run.rerun_of is None and since < _REFUSED_FOR
             if soon and may_pass(error.status, str(error)):
                 await self._unsent(claimed, run, (number, error), max(_TRY_AGAIN, since))
@@ -147,6 +148,16 @@ class Dispatcher(Service):
         # Saved before the next intent: a lost answer to that one is searched as a dispatch.
         anew = replace(run, rerun_of=None, actions_attempt=1)
         await self._learn(claimed, anew, ev.DispatchUnsent(number, quote(str(error))))
+
+    def _refused_for(self, claimed: ClaimedRun) -> timedelta:
+        """Return how long GitHub has said no; what failed before, for other reasons, is not."""
+        now = self._clock.now()
+        refused = (
+            item.at
+            for item in claimed.run_events
+            if isinstance(item.what, ev.DispatchUnsent) and item.what.refused
+        )
+        return now - min(refused, default=now)
 
     async def _start(self, repo: Repo, run: Run, how: Rerun) -> WorkflowRun | None:
         """Start the workflow, or re-run the former Actions run; None if GitHub names no run."""
