@@ -3,17 +3,19 @@
 from collections.abc import Iterable
 from datetime import timedelta
 
-from sqlalchemy import select
+from sqlalchemy import Text, not_, or_, select, type_coerce
 
 from bot.core.digest.result import Progress
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.usual import GoodRun, Usual
+from bot.core.runs.hidden import HIDES
 from bot.store.database import DbConnection
 from bot.store.tables import rayjobs, runs
 
 GOOD_RUNS = 5
 _SINCE = timedelta(days=30)
+_why = type_coerce(runs.c.why, Text)  # as stored: its key comes first
 _TOLD = frozenset({Outcome.SUCCESS, Outcome.FAILURE})  # ends that show what was measured
 
 
@@ -36,6 +38,7 @@ async def _usual(conn: DbConnection, run: Run) -> Usual:
             runs.c.essence == run.snapshot.essence,
             runs.c.outcome == Outcome.SUCCESS,
             runs.c.number.is_(None),
+            not_(or_(*(_why.startswith(f'["{key}"') for key in HIDES))),
             runs.c.started_at.is_not(None),
             runs.c.ended_at < until,
             runs.c.ended_at > until - _SINCE,

@@ -5,11 +5,13 @@ from datetime import timedelta
 from typing import Any
 
 from bot.core.digest.result import Progress
+from bot.core.messages import Message
 from bot.core.model.ids import Sha
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Outcome, Run
 from bot.core.model.usual import GoodRun, Usual
 from bot.core.model.views import SuiteView
+from bot.core.runs.hidden import HIDES
 from bot.store import Store
 from bot.store.runs import SaveRun
 from tests.store.building import NOW, after, done, put, run, snapshot
@@ -23,11 +25,13 @@ async def ended(
 ) -> Run:
     """Store a run that took ten minutes and ended then; ``progress``: of its RayJob."""
     progress = more.pop("progress", None)
+    why = more.pop("why", None)
     made = run(sha=next(_SHAS), **more)
     await put(store, made, source="nightly:a2@1")
     (claimed,) = await store.runs.claim("runner", NOW, lease_s=30, limit=1)
     jobs = (RayJob("rj-1", made.id, "log", confirmed=True, progress=progress),) if progress else ()
     over = done(claimed.run, outcome=outcome)
+    over = replace(over, why=why or over.why)
     over = replace(over, started_at=after(at - 600), ended_at=after(at))
     assert await store.runs.save(claimed.lease, SaveRun(over, None, rayjobs=jobs), NOW)
     return over
@@ -55,6 +59,8 @@ async def test_runs_of_pull_requests_failures_and_other_work_are_not_usual(store
     await ended(store, suite="other")
     await ended(store, snapshot=snapshot("ppo", inputs={"script": "other.sh"}))
     await ended(store, at=-40 * 86_400)
+    for key in HIDES:
+        await ended(store, why=Message(key, cause="x", step=7, total=15))
     made = await ended(store, at=0, number=5)
     assert await usual(store, made) == Usual("main")
 

@@ -9,6 +9,7 @@ from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.views import SuiteView
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import Pace
+from bot.core.runs.hidden import HIDES
 from bot.core.runs.phases import runner_of
 from bot.core.runs.verdict import TRUSTED_ENDS
 
@@ -146,7 +147,7 @@ def without_rest(run: Run) -> Message:
 
 def is_hidden(run: Run) -> bool:
     """Return True for an end that GitHub calls green though a process of the run died."""
-    return run.why.key in {"died", "died_at", "died_short"}
+    return run.why.key in HIDES
 
 
 def hidden_why(writer: MarkdownWriter, run: Run) -> str:

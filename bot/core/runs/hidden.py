@@ -10,6 +10,8 @@ from bot.core.policy.models import OnHiddenFailure
 from bot.core.runs.observed import Observed
 from bot.core.runs.verdict import Decided
 
+HIDES = ("died", "died_at", "died_short")  # the keys of what a green end hides
+
 
 def is_looked_for(run: Run) -> bool:
     """Return True if the log of a green end is read for what it hides."""
