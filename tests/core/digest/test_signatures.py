@@ -20,18 +20,18 @@ def own(**keys: object) -> LogSign:
     return LogSign.model_validate({**base, **keys})
 
 
-@pytest.mark.parametrize("signature", BUILT_IN, ids=lambda s: s.name)
-def test_a_signature_knows_its_example(signature: LogSign) -> None:
-    book, line = signatures(), signature.example
-    found = book.find(line, {signature.given} if signature.given else set())
-    assert (found or book.by_codes(codes_in(line))) is signature
+def test_each_signature_knows_its_example() -> None:
+    book = signatures()
+    for signature in BUILT_IN:
+        line = signature.example
+        found = book.find(line, {signature.given} if signature.given else set())
+        assert (found or book.by_codes(codes_in(line))) is signature, signature.name
 
 
-@pytest.mark.parametrize(
-    "signature", [s for s in BUILT_IN if s.role not in IGNORED], ids=lambda s: s.name
-)
-def test_the_prefilter_lets_an_example_through(signature: LogSign) -> None:
-    assert signatures().prefilter.search(signature.example.encode())
+def test_the_prefilter_lets_each_example_through() -> None:
+    search = signatures().prefilter.search
+    asked = [signature for signature in BUILT_IN if signature.role not in IGNORED]
+    assert [one.name for one in asked if not search(one.example.encode())] == []
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_the_prefilter_lets_every_chinese_message_through() -> None:
     assert all(signatures().prefilter.search(word.encode()) for word in WORDS)
 
 
-@pytest.mark.parametrize("signature", BUILT_IN, ids=lambda s: s.name)
-def test_a_signature_says_where_it_comes_from_and_what_to_do(signature: LogSign) -> None:
-    assert signature.source
-    if signature.role not in IGNORED | {Role.NOTE}:
-        assert signature.hint
-        assert signature.title
+def test_each_signature_says_where_it_comes_from_and_what_to_do() -> None:
+    for signature in BUILT_IN:
+        assert signature.source, signature.name
+        if signature.role not in IGNORED | {Role.NOTE}:
+            assert signature.hint, signature.name
+            assert signature.title, signature.name
 
 
 def test_every_note_that_is_asked_for_exists() -> None:
