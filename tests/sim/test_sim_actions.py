@@ -8,6 +8,7 @@ import pytest
 
 from bot.sim import CannotError, ManualClock, NewPull, SimGitHub
 from bot.sim.errors import GitHubError
+from bot.sim.model import Run
 from tests.sim.conftest import REPO, WORKFLOW, Client, Inbox
 
 DISPATCH = f"{REPO}/actions/workflows/e2e.yml/dispatches"
@@ -293,3 +294,57 @@ async def test_scripts_belong_to_scripted_simulations(clock: ManualClock) -> Non
             other.actions.finish(run)
         with pytest.raises(GitHubError, match="already running"):
             other.actions.rerun(run, other.user("mia"))
+
+
+MANY = """\
+on: [push]
+jobs:
+  build: {runs-on: npu, steps: [{run: x}]}
+  unit: {needs: build, runs-on: npu, strategy: {matrix: {chip: [a2, a3]}}, steps: [{run: x}]}
+  call: {uses: ./.github/workflows/other.yml}
+  late: {if: "github.event.schedule == '0 1 * * *'", runs-on: npu, steps: [{run: x}]}
+"""
+
+
+def _many(github: SimGitHub, cron: str = "0 2 * * *") -> Run:
+    github.people.push_branch("mia", {".github/workflows/e2e.yml": MANY}, branch=None)
+    by, fields = github.state.user("mia"), {"schedule": cron}
+    return github.actions.triggered("e2e.yml", "schedule", by, fields=fields)
+
+
+async def _jobs(api: Client, run: Run, which: str) -> list[tuple[str, int]]:
+    found = (await api("GET", f"{REPO}/actions/runs/{run.id}/jobs?filter={which}")).data["jobs"]
+    return sorted((job["name"], job["run_attempt"]) for job in found)
+
+
+async def test_a_scheduled_run_has_the_members_of_a_matrix_and_skips_what_needs_a_failed_job(
+    github: SimGitHub, api: Client
+) -> None:
+    run = _many(github)
+    first = ["build", "call / run", "late", "unit (a2)", "unit (a3)"]
+    assert await _jobs(api, run, "latest") == [(name, 1) for name in first]
+    github.actions.start_job(run, "build")
+    github.actions.finish_job(run, "build", "failure", "boom")
+    github.actions.finish_job(run, "call / run")
+    ends = {job.name: job.conclusion for job in run.jobs}
+    assert (ends["unit (a2)"], ends["late"]) == ("skipped", "skipped")
+    assert (run.status, run.conclusion, run.event) == ("completed", "failure", "schedule")
+    assert _many(github, "0 1 * * *").jobs[-1].status == "queued"
+
+
+async def test_one_job_runs_again_with_those_that_need_it_but_not_one_of_a_called_workflow(
+    github: SimGitHub, api: Client
+) -> None:
+    run = _many(github)
+    github.actions.finish(run)
+    ids = {job.name: job.id for job in run.jobs}
+    jobs = f"{REPO}/actions/jobs"
+    assert (await api("POST", f"{jobs}/{ids['call / run']}/rerun")).status == 403
+    assert (await api("POST", f"{jobs}/999999/rerun")).status == 404
+    assert (await api("POST", f"{jobs}/{ids['unit (a2)']}/rerun")).status == 201
+    assert await _jobs(api, run, "latest") == [("unit (a2)", 2)]
+    assert (await api("POST", f"{jobs}/{ids['unit (a3)']}/rerun")).status == 403  # it runs
+    github.actions.finish(run)
+    assert len(await _jobs(api, run, "all")) == 6
+    assert (await api("POST", f"{jobs}/{ids['build']}/rerun")).status == 201
+    assert [job.name for job in run.of_attempt(3)] == ["build", "unit (a2)", "unit (a3)"]

@@ -160,6 +160,18 @@ async def test_a_rerun_is_of_all_or_of_the_failed_jobs(
     assert len(github.requests()) == 1
 
 
+async def test_one_job_is_run_again_and_the_jobs_of_all_attempts_are_listed(
+    client: GitHubClient, github: Scripted
+) -> None:
+    github.on("POST", f"{R}/actions/jobs/70/rerun", Reply(201, {}))
+    await client.rerun_job(REPO, 70)
+    listed = [{"id": 70, "status": "completed"}, {"id": 71, "status": "queued", "run_attempt": 2}]
+    github.on("GET", f"{R}/actions/runs/900/jobs", Reply(body={"total_count": 2, "jobs": listed}))
+    found = await client.all_jobs(REPO, 900)
+    assert [(job.id, job.attempt) for job in found] == [(70, 1), (71, 2)]
+    assert len(github.requests()) == 2
+
+
 async def test_a_log_is_streamed_from_a_signed_link_without_the_token(
     client: GitHubClient, github: Scripted
 ) -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from bot.core.messages import Messages, quote
 from bot.core.model.run_events import (
+    DispatchStarted,
+    DispatchUnsent,
     JobChanged,
     NativeRunUnclear,
     RunEvent,
@@ -78,6 +80,8 @@ def native(run: Run) -> Run:
 
 WAITING = native(a_run())
 BOUND = native(dispatched())
+OF_JOBS = replace(BOUND, snapshot=with_changes(BOUND.snapshot, jobs=("unit",)))
+WAITS_RUNNER = State.WAITING_FOR_RUNNER
 
 
 def was(outcome: Outcome | None, actions_run_id: int | None, **changes: Any) -> Run:
@@ -220,6 +224,16 @@ def job(status: str, minutes: float) -> RunEvent:
         ),
         ("nobody wants it", BOUND, (started(),), 5, {"wanted": False}, ends(Outcome.SUPERSEDED)),
         (
+            "cancelled beside suites that go on",
+            replace(BOUND, stop_request=a_stop_request()),
+            (started(),),
+            11,
+            {"shared": True},
+            ends(Outcome.CANCELLED),
+        ),
+        ("its jobs are left out", OF_JOBS, (ended("skipped", 4),), 5, {}, ends(Outcome.SKIPPED)),
+        ("a job of another suite runs", OF_JOBS, (started(),), 5, {}, waits(WAITS_RUNNER)),
+        (
             "cancelled by a person",
             replace(BOUND, stop_request=a_stop_request()),
             (),
@@ -322,3 +336,22 @@ def test_the_gate_links_what_waits_for_an_approval_on_github() -> None:
     assert (check.conclusion, check.buttons) == ("action_required", ())
     assert check.title == "Waiting for an approval on GitHub: own and second"
     assert all(url in check.summary for url in urls)
+
+
+@pytest.mark.parametrize(("conclusion", "retries"), [("absent", False), ("stale", True)])
+def test_a_job_that_no_run_has_is_not_looked_for_again(conclusion: str, retries: bool) -> None:
+    known = (learned(VerdictReached(Outcome.BROKEN, quote("no")), at(5)), ended(conclusion, 4))
+    step = step_of(OF_JOBS, *known, log(), at_min=6)
+    assert isinstance(step, End)
+    assert bool(step.retry) is retries
+
+
+@pytest.mark.parametrize(("minutes", "again"), [(20, True), (24 * 60, False)])
+def test_a_re_run_of_its_jobs_waits_a_day_for_those_of_others(minutes: float, again: bool) -> None:
+    run = replace(OF_JOBS, actions_run_id=None, rerun_of=99, state=State.DISPATCHING)
+    known = (
+        learned(DispatchStarted(1), at(0)),
+        learned(DispatchUnsent(1, quote("it runs")), at(0)),
+    )
+    step = step_of(run, *known, at_min=minutes)
+    assert isinstance(step, Dispatch) is again
