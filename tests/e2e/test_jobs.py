@@ -51,6 +51,8 @@ async def each_suite_has_its_own_verdict(world: World) -> None:
     run = await begun(world, pull)
     sha = pull.head_sha
     assert shown(world, sha, "late") == ("skipped", "Not in this Actions run")
+    names = {item.name.removeprefix("Ascend / ") for item in checks(world, sha)}
+    assert names == {"units", "train", "late", "called"}  # not of suites without a job here
     await job_started(world, run, "build", "train")
     assert "Running since" in shown(world, sha, "train")[1]
     await job_ended(world, run, "train", "failure", TRACEBACK)
@@ -219,9 +221,11 @@ async def each_hour_of_a_night_is_followed_by_the_suites_of_that_hour(world: Wor
 async def a_failed_night_is_run_again_by_github_itself(world: World) -> None:
     sha = tip(world)
     run = await night(world, "0 17 * * *")
+    world.github.actions.finish_job(run, "build", "failure", TRACEBACK)
     await all_but(world, run, train="failure")
     await world.pass_time(200)
-    assert [job.key for job in run.of_attempt(2)] == ["train"]
+    assert shown(world, sha, "units")[0] == "failure"
+    assert [job.key for job in run.of_attempt(2)] == ["train"]  # and not what fails again
     await all_but(world, run, train="failure")
     assert shown(world, sha, "train")[0] == "failure"
     world.github.people.rerun_check(world.check("train", sha).id, "maintainer")
