@@ -1,7 +1,7 @@
 """The policy in force, read from the tip of a branch that the author can't choose."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -32,7 +32,7 @@ from bot.core.policy.selection import (
     select_cost,
     touches_protected,
 )
-from bot.core.workflows.own_jobs import own_jobs
+from bot.core.workflows.own_jobs import jobs_of_run
 from bot.core.workflows.reading import MAX_BYTES as MAX_WORKFLOW_BYTES
 from bot.ports.clock import Clock
 from bot.ports.github import ChangedFiles, FileText, GitHub
@@ -119,11 +119,12 @@ class PolicyChecker:
         return replace(found, protected=protected, truncated=listed.truncated)
 
     async def own_jobs(
-        self, raw: bytes, suites: dict[str, tuple[str, ...]], owner: str
+        self, raws: Iterable[bytes], suites: dict[str, tuple[str, ...]], owner: str
     ) -> dict[str, tuple[OwnJob, ...]]:
-        """Return the jobs of suites in a workflow's file, whose author may be anybody."""
-        answer = await self._run(owner, own_jobs, raw[: MAX_WORKFLOW_BYTES + 1], suites)
-        return answer.value if isinstance(answer, Done) else {}
+        """Return the jobs of suites in the files of a workflow, whose author may be anybody."""
+        texts = [raw[: MAX_WORKFLOW_BYTES + 1] for raw in raws]
+        answer = await self._run(owner, jobs_of_run, texts, suites)
+        return answer.value if isinstance(answer, Done) else jobs_of_run((), suites)
 
     async def in_sandbox(
         self, owner: Account, work: Callable[[*Texts], T], *args: *Texts

@@ -57,11 +57,19 @@ class Actions:
         repo = pull.repo
         workflow = self.workflows.find(repo, file)
         target = event == "pull_request_target"  # it runs the workflow as the base has it
-        at = pull.base_sha if target else pull.head_sha
+        at = pull.base_sha if target else self._source_of(pull, workflow.path)
         source = (repo.git.read(at, workflow.path) or b"").decode("utf-8", "replace")
         ref = f"refs/heads/{pull.base_ref}" if target else f"refs/pull/{pull.number}/merge"
         start = Start(workflow, event, ref, pull.head_sha, source, pull.author, {}, pull)
         return self._begin(repo, start, held=held)
+
+    def _source_of(self, pull: Pull, path: str) -> str:
+        """Return the commit that has a file as the merge of base and head has it."""
+        git = pull.repo.git
+        base = git.tip(pull.repo.branch_ref(pull.base_ref)) or pull.base_sha
+        since = git.merge_base(base, pull.head_sha)
+        kept = git.read(since, path) == git.read(pull.head_sha, path)
+        return base if kept else pull.head_sha
 
     def approve(self, run: Run) -> None:
         """Approve a held run. The same run begins, in its first attempt."""

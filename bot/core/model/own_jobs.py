@@ -14,10 +14,14 @@ _CUT_FROM = 90
 
 @dataclass(frozen=True, slots=True)
 class WorkflowJob:
-    """A job of a workflow file; in its names ``*`` stands for what is known only when it runs."""
+    """A job of a workflow file; in its names ``*`` stands for what is known only when it runs.
+
+    One that is ``open`` may show up in more jobs than are there so far.
+    """
 
     key: str
     names: tuple[str, ...]
+    open: bool = False
 
     def shows(self, name: str) -> bool:
         """Return True if GitHub may show this job under ``name``."""
@@ -30,6 +34,14 @@ class OwnJob:
 
     job: WorkflowJob
     needs: tuple[WorkflowJob, ...] = ()
+
+
+ANY = WorkflowJob("", ("*",))  # for what a job needs of which nothing is known
+
+
+def unknown_job(pattern: str) -> OwnJob:
+    """Return a job that a suite names and of which no file tells."""
+    return OwnJob(WorkflowJob(pattern, (pattern,), open=True), (ANY,))
 
 
 def covers(pattern: str, name: str) -> bool:

@@ -4,11 +4,12 @@ Of a green one, a job on the suite's label must have passed, and none failed. A 
 jobs is judged by them alone, as soon as they have ended.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate
 
+from bot.core.model.own_jobs import unknown_job
 from bot.core.model.run_events import (
     JobChanged,
     RunEvent,
@@ -59,9 +60,10 @@ def own_end(run: Run, jobs: Iterable[JobEnd], conclusion: str | None) -> Workflo
     worst = next((end for end in _WORST if end in bad), next(iter(bad), None))
     if worst:
         return WorkflowRunEnded(run.actions_attempt, worst)
-    skipped = [job for job in own if job.conclusion == "skipped"]
-    if needed := next(filter(None, (_failed_need(run, job, known) for job in skipped)), ""):
-        return WorkflowRunEnded(run.actions_attempt, "failure", needed=needed)
+    if blocks := {name: end for job in own for name, end in _blocking(run, job, known)}:
+        failed = next((name for name, end in blocks.items() if end != "cancelled"), "")
+        worst = "failure" if failed else "cancelled"
+        return WorkflowRunEnded(run.actions_attempt, worst, needed=failed or next(iter(blocks)))
     if not own:
         told = conclusion if conclusion not in {"success", "failure", "skipped"} else ABSENT
         return WorkflowRunEnded(run.actions_attempt, told)
@@ -103,18 +105,29 @@ def _npus_of(frozen: Snapshot, labels: tuple[str, ...]) -> int:
 
 
 def _is_going_on(run: Run, own: list[JobEnd]) -> bool:
-    """Return True if a job of the suite has not ended, or is only known from the file."""
+    """Return True if a job of the suite has not ended, or may not be there yet.
+
+    GitHub lists a job once it can start, so what a list holds may be less than the suite has.
+    """
     known = [item.job for item in run.snapshot.own_jobs]
-    seen = [any(job.shows(one.name) for one in own) for job in known]
-    return not all(seen) or any(job.conclusion is None for job in own)
+    seen = [not job.open and any(job.shows(one.name) for one in own) for job in known]
+    return not (seen and all(seen)) or any(job.conclusion is None for job in own)
 
 
-def _failed_need(run: Run, skipped: JobEnd, jobs: tuple[JobEnd, ...]) -> str:
-    """Return the key of the failed job for which a job was skipped, "" if there is none."""
-    own = [item for item in run.snapshot.own_jobs if item.job.shows(skipped.name)]
-    failed = [job.name for job in jobs if job.conclusion in _FAILED]
-    needs = (need for item in own for need in item.needs)
-    return next((need.key for need in needs if any(map(need.shows, failed))), "")
+def _blocking(run: Run, job: JobEnd, jobs: tuple[JobEnd, ...]) -> Iterator[tuple[str, str]]:
+    """Yield the jobs for whose bad ends GitHub skipped one, by their keys, the nearest first.
+
+    A need that has no job under its names may be any.
+    """
+    if job.conclusion != "skipped":
+        return
+    bad = [(one.name, one.conclusion) for one in jobs if one.conclusion not in {None, *_GOOD}]
+    own = [item for item in run.snapshot.own_jobs if item.job.shows(job.name)]
+    needs = [need for item in own or [unknown_job(job.name)] for need in item.needs]
+    for need in needs:
+        yield from ((need.key or name, str(end)) for name, end in bad if need.shows(name))
+    if not all(any(need.shows(one.name) for one in jobs) for need in needs):
+        yield from ((name, str(end)) for name, end in bad)
 
 
 def told_end(run: Run, run_events: Iterable[RunEvent]) -> WorkflowRunEnded | None:

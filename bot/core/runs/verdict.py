@@ -53,10 +53,10 @@ def judge(
         if run.snapshot.suite.rayjob:
             return _by_rayjobs(observed, rayjobs, now)
         return _by_jobs(run, observed)
-    if observed.conclusion == "cancelled":
-        return _cancelled(run, observed)
     if end := _of_own_jobs(run, observed):
         return end
+    if observed.conclusion == "cancelled":
+        return _cancelled(run, observed)
     outcome, why = _ENDS.get(
         observed.conclusion or "",
         (Outcome.BROKEN, Message("run_ended_with", conclusion=str(observed.conclusion))),
@@ -103,7 +103,10 @@ def _of_own_jobs(run: Run, observed: Observed) -> Decided | None:
     """Judge what only the jobs of a suite can say: it names them, or no pull request is behind."""
     frozen = run.snapshot
     if observed.end and observed.end.needed:
-        return Decided(Outcome.FAILURE, Message("run_needs", job=observed.end.needed))
+        job = observed.end.needed
+        if observed.conclusion == "cancelled":
+            return Decided(Outcome.CANCELLED, Message("run_needs_cancelled", job=job))
+        return Decided(Outcome.FAILURE, Message("run_needs", job=job))
     if observed.conclusion == ABSENT:
         return Decided(Outcome.BROKEN, Message("run_no_job", jobs=frozen.suite.jobs))
     if observed.conclusion == "skipped" and (frozen.suite.jobs or frozen.apart):

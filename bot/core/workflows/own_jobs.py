@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from bot.core.model.own_jobs import OwnJob, WorkflowJob, fits, is_own
+from bot.core.model.own_jobs import OwnJob, WorkflowJob, fits, is_own, unknown_job
 from bot.core.policy.values import MAX_JOB_CHARS
 from bot.core.workflows.jobs import MAX_JOBS
 from bot.core.workflows.matrix import EXPRESSION, combinations, filled
@@ -22,7 +22,7 @@ def own_jobs(raw: bytes, suites: Mapping[str, tuple[str, ...]]) -> dict[str, tup
     if isinstance(tree, Missed):
         return {}
     jobs = dict(list(workflow_jobs(tree).items())[:MAX_JOBS])
-    known = {key: WorkflowJob(key, job_names(key, job)) for key, job in jobs.items()}
+    known = {key: WorkflowJob(key, job_names(key, job), _open(job)) for key, job in jobs.items()}
     needs = {key: _texts(job.entries.get("needs")) for key, job in jobs.items()}
     found = {
         key: OwnJob(job, tuple(known[need] for need in _all_needs(key, needs)))
@@ -32,6 +32,53 @@ def own_jobs(raw: bytes, suites: Mapping[str, tuple[str, ...]]) -> dict[str, tup
         suite: tuple(found[key] for key, job in known.items() if names_job(patterns, job))
         for suite, patterns in suites.items()
     }
+
+
+def jobs_of_run(
+    raws: Iterable[bytes], suites: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[OwnJob, ...]]:
+    """Return the jobs of each suite where the workflow is one of several files, or a mix of them.
+
+    A pattern without a job in them may still mean one, of a workflow that is called.
+    """
+    found = [own_jobs(raw, suites) for raw in raws]
+    return {
+        suite: (
+            *_together(item for one in found for item in one.get(suite, ())),
+            *(
+                unknown_job(name)
+                for name in patterns
+                if not any(_has(one, suite, name) for one in found)
+            ),
+        )
+        for suite, patterns in suites.items()
+    }
+
+
+def _has(found: Mapping[str, tuple[OwnJob, ...]], suite: str, pattern: str) -> bool:
+    return any(names_job((pattern,), item.job) for item in found.get(suite, ()))
+
+
+def _together(jobs: Iterable[OwnJob]) -> Iterable[OwnJob]:
+    """Return one job for each key, with all that is told of it."""
+    found: dict[str, OwnJob] = {}
+    for item in jobs:
+        before = found.get(item.job.key, item)
+        found[item.job.key] = OwnJob(
+            _both(before.job, item.job),
+            tuple(dict.fromkeys((*before.needs, *item.needs))),
+        )
+    return found.values()
+
+
+def _both(one: WorkflowJob, other: WorkflowJob) -> WorkflowJob:
+    names = tuple(dict.fromkeys((*one.names, *other.names)))
+    return WorkflowJob(one.key, names, one.open or other.open)
+
+
+def _open(job: Table) -> bool:
+    """Return True if GitHub may list some of its jobs when others have ended."""
+    return "uses" in job.entries or "max-parallel" in job.table("strategy").entries
 
 
 def workflow_jobs(workflow: Table) -> Mapping[str, Table]:

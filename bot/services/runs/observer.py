@@ -290,7 +290,10 @@ def _of_suite(claimed: ClaimedRun, jobs: tuple[ActionsJob, ...]) -> tuple[Action
     if end and end.needed:
         needs = (need for item in run.snapshot.own_jobs for need in item.needs)
         needed = [need for need in needs if need.key == end.needed]
-        return tuple(job for job in jobs if any(need.shows(job.name) for need in needed))
+        names = {end.needed} if not needed else set()
+        return tuple(
+            job for job in jobs if job.name in names or any(need.shows(job.name) for need in needed)
+        )
     return tuple(job for job in jobs if run.snapshot.owns(job.name))
 
 

@@ -58,5 +58,6 @@ def _wanted(
     """Return the suite's failed jobs, else the failed ones that they need, else all of its own."""
     own = [job for job in jobs if run.snapshot.owns(job.name)]
     needs = [need for item in run.snapshot.own_jobs for need in item.needs]
-    needed = [job for job in failed if any(need.shows(job.name) for need in needs)]
+    blocked = not own or any(job.conclusion == "skipped" for job in own)
+    needed = [job for job in failed if blocked and any(need.shows(job.name) for need in needs)]
     return tuple([job for job in own if job in failed] or needed or own or jobs)

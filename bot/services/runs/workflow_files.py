@@ -1,6 +1,7 @@
 """Reads which jobs of a workflow's file are a suite's."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from bot.core.model.own_jobs import OwnJob
 from bot.core.model.repos import Repo
@@ -23,28 +24,30 @@ class WorkflowFiles(Service):
     ) -> dict[str, tuple[OwnJob, ...]]:
         """Return the jobs of each suite in the file that this Actions run has.
 
-        Nothing if it cannot be read: then the names alone tell whose a job is.
+        For a pull request GitHub merges the file of the head into that of the base: one of an old
+        head has not what the base got since. So both tell. What cannot be read tells nothing.
         """
         path = seen.path.partition("@")[0]
-        ref = base if seen.event == "pull_request_target" else seen.head_sha
-        key = (repo.id, path, ref, tuple(suites.items()))
+        refs = {
+            "pull_request": (base, seen.head_sha),
+            "pull_request_target": (base,),
+        }.get(seen.event, (seen.head_sha,))
+        key = (repo.id, path, refs, tuple(suites.items()))
         if key not in self._known:
-            found = await self._read(repo, path, ref, dict(suites))
+            found = await self._read(repo, path, refs, dict(suites))
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            if ref == base:  # a branch moves
+            if seen.head_sha not in refs:  # a branch moves
                 return found
             self._known[key] = found
         return self._known[key]
 
     async def _read(
-        self, repo: Repo, path: str, ref: str, suites: dict[str, tuple[str, ...]]
+        self, repo: Repo, path: str, refs: tuple[str, ...], suites: dict[str, tuple[str, ...]]
     ) -> dict[str, tuple[OwnJob, ...]]:
-        try:
-            file = await self._github.file(repo, path, ref)
-        except Permanent:
-            return {}
-        if file is None:
-            return {}
-        owner = f"workflow {repo.id}"
-        return await self._policies.checker.own_jobs(file.text, suites, owner)
+        texts: dict[bytes, None] = {}
+        for ref in refs:
+            with suppress(Permanent):
+                if file := await self._github.file(repo, path, ref):
+                    texts[file.text] = None
+        return await self._policies.checker.own_jobs(texts, suites, f"workflow {repo.id}")

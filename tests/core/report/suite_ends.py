@@ -196,6 +196,7 @@ ENDS: Mapping[str, SuiteView] = {
         jobs=(s.rayjob(final="STOPPED"),),
     ),
     "cancelled-github": unit(Outcome.CANCELLED, Message("run_cancelled")),
+    "cancelled-needs": unit(Outcome.CANCELLED, Message("run_needs_cancelled", job="build")),
     "cancelled-bare": s.suite(s.done(Outcome.CANCELLED, "")),
     "superseded": s.suite(s.done(Outcome.SUPERSEDED, Message("superseded_by", sha="0a1b2c3"))),
     "superseded-closed": s.suite(s.done(Outcome.SUPERSEDED, Message("drop_closed"))),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.model.own_jobs import OwnJob, WorkflowJob
+from bot.core.model.own_jobs import OwnJob, WorkflowJob, unknown_job
 from bot.core.model.run_events import (
     JobChanged,
     RunEvent,
@@ -146,7 +146,26 @@ def ends(**jobs: str | None) -> list[JobEnd]:
             None,
             WorkflowRunEnded(1, "failure", needed="lint"),
         ),
-        (ends(unit="skipped", other="failure"), None, WorkflowRunEnded(1, "skipped")),
+        (
+            ends(unit="skipped", build="success", lint="skipped", other="failure"),
+            None,
+            WorkflowRunEnded(1, "skipped"),
+        ),
+        (  # a need under no known name may be any
+            ends(unit="skipped", build="success", other="failure"),
+            None,
+            WorkflowRunEnded(1, "failure", needed="other"),
+        ),
+        (
+            ends(unit="skipped", build="cancelled", lint="success"),
+            None,
+            WorkflowRunEnded(1, "cancelled", needed="build"),
+        ),
+        (
+            ends(unit="skipped", build="startup_failure", lint="cancelled"),
+            None,
+            WorkflowRunEnded(1, "failure", needed="build"),
+        ),
         (ends(more="success"), None, None),  # the file says that there is another one
         (ends(more="success"), "success", WorkflowRunEnded(1, "success")),
         (ends(unit=None), "cancelled", WorkflowRunEnded(1, "cancelled")),
@@ -161,6 +180,20 @@ def test_the_jobs_that_a_suite_names_say_how_it_ended(
     jobs: list[JobEnd], over: str | None, end: WorkflowRunEnded | None
 ) -> None:
     assert own_end(OWN, jobs, over) == end
+
+
+@pytest.mark.parametrize("own", [(), (unknown_job("unit"),)])
+def test_of_a_job_that_no_file_tells_nothing_is_green_before_all_jobs_have_ended(
+    own: tuple[OwnJob, ...],
+) -> None:
+    run = replace(OWN, snapshot=replace(OWN.snapshot, own_jobs=own))
+    passed, left_out = [JobEnd("unit / a", OURS, "success")], [JobEnd("unit", OURS, "skipped")]
+    assert not own_jobs_over(run, passed)
+    assert own_end(run, passed, None) is None
+    assert own_end(run, passed, "success") == WorkflowRunEnded(1, "success")
+    assert own_end(run, left_out, "success") == WorkflowRunEnded(1, "skipped")
+    bad = WorkflowRunEnded(1, "cancelled", needed="x")
+    assert own_end(run, [*left_out, JobEnd("x", HOST, "cancelled")], "success") == bad
 
 
 def test_jobs_of_one_name_count_all() -> None:

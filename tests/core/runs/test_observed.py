@@ -7,6 +7,7 @@ from datetime import datetime
 import pytest
 
 from bot.core.messages import quote
+from bot.core.model.own_jobs import OwnJob, WorkflowJob
 from bot.core.model.run_events import (
     CancelSent,
     DispatchRefused,
@@ -180,7 +181,10 @@ def test_events_add_up(known: tuple[RunEvent, ...], run: Run, expected: Observed
     assert fold(run, tuple(mixed)) == expected
 
 
-OF_JOBS = replace(dispatched(), snapshot=with_changes(RUN.snapshot, jobs=("unit",)))
+UNIT = OwnJob(WorkflowJob("unit", ("unit",)))
+OF_JOBS = replace(
+    dispatched(), snapshot=replace(with_changes(RUN.snapshot, jobs=("unit",)), own_jobs=(UNIT,))
+)
 
 
 def own(job_id: int, status: str, minutes: float, attempt: int = 1) -> RunEvent:

@@ -44,6 +44,7 @@ ASKS_LOG = Pending(FILLED, unknown=True, read_log=True)
 GREEN, READ = seen("success"), seen("success", read=True)
 IDLE = replace(GREEN, end=WorkflowRunEnded(1, "success", idle=True))
 NEEDS = replace(seen("failure"), end=WorkflowRunEnded(1, "failure", needed="build"))
+NEEDS_CANCELLED = replace(seen("cancelled"), end=WorkflowRunEnded(1, "cancelled", needed="build"))
 OF_JOBS = dispatched()
 OF_JOBS = replace(OF_JOBS, snapshot=with_changes(OF_JOBS.snapshot, jobs=("unit",)))
 AT_NIGHT = replace(PLAIN, snapshot=replace(PLAIN.snapshot, apart="schedule:1"))
@@ -287,6 +288,7 @@ def test_a_neutral_end_is_not_said_to_be_skipped() -> None:
     ("run", "observed", "outcome", "key"),
     [
         (OF_JOBS, NEEDS, Outcome.FAILURE, "run_needs"),
+        (OF_JOBS, NEEDS_CANCELLED, Outcome.CANCELLED, "run_needs_cancelled"),
         (OF_JOBS, seen("failure"), Outcome.FAILURE, "run_own_failed"),
         (OF_JOBS, seen("absent"), Outcome.BROKEN, "run_no_job"),
         (OF_JOBS, seen("skipped"), Outcome.SKIPPED, "run_not_in"),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.core.model.own_jobs import OwnJob, WorkflowJob
-from bot.core.workflows.own_jobs import own_jobs
+from bot.core.model.own_jobs import OwnJob, WorkflowJob, unknown_job
+from bot.core.workflows.own_jobs import jobs_of_run, own_jobs
 
 CHAIN = """\
 on: schedule
@@ -72,3 +72,30 @@ def test_a_name_with_values_of_a_matrix_is_told_as_github_fills_it(
 ) -> None:
     (item,) = found(text, "a")
     assert item.job.names == names
+
+
+@pytest.mark.parametrize(
+    ("job", "is_open"),
+    [
+        ("{uses: ./.github/workflows/x.yml}", True),
+        ("{strategy: {max-parallel: 1, matrix: {n: [1, 2]}}}", True),
+        ("{strategy: {matrix: {n: [1, 2]}}}", False),
+    ],
+)
+def test_a_job_is_open_if_github_may_list_more_of_it_later(job: str, is_open: bool) -> None:
+    (item,) = found(f"jobs: {{a: {job}}}", "a")
+    assert item.job.open is is_open
+
+
+def test_of_two_files_each_tells_of_a_job() -> None:
+    old = b"jobs: {unit: {name: Old}, alone: {}}"
+    (unit, alone) = jobs_of_run((CHAIN.encode(), old), {"s": ("unit", "alone")})["s"]
+    assert unit.job == WorkflowJob("unit", ("Unit tests", "Old"))
+    assert [need.key for need in unit.needs] == ["stage", "build", "lint"]
+    assert alone == OwnJob(WorkflowJob("alone", ("alone",)))
+
+
+@pytest.mark.parametrize("raws", [(), (b"jobs: [",), (b"jobs: {called: {uses: ./x.yml}}",)])
+def test_a_pattern_without_a_job_in_a_file_is_of_an_unknown_one(raws: tuple[bytes, ...]) -> None:
+    found_jobs = jobs_of_run(raws, {"s": ("called / test",)})
+    assert found_jobs == {"s": (unknown_job("called / test"),)}

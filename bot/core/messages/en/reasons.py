@@ -18,6 +18,7 @@ REASONS = {
     "run_job_failed": "the job {job} failed, though GitHub calls the Actions run a success",
     "run_own_failed": "A job of the suite failed",
     "run_needs": "needs the job {job}, which failed",
+    "run_needs_cancelled": "needs the job {job}, which was cancelled or ran out of time",
     "run_no_job": "no job of the Actions run is called {jobs}",
     "run_not_in": "not in this Actions run",
     "run_idle": "no job passed on `{label}`, though the Actions run is green",

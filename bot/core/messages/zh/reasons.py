@@ -18,6 +18,7 @@ REASONS = {
     "run_job_failed": "作业{job}失败，但 GitHub 显示 Actions 运行成功",
     "run_own_failed": "该套件的一个作业失败",
     "run_needs": "所依赖的作业 {job} 失败",
+    "run_needs_cancelled": "所依赖的作业 {job} 被取消或超时",
     "run_no_job": "Actions 运行中没有名为{jobs}的作业",
     "run_not_in": "不在此次 Actions 运行之内",
     "run_idle": "`{label}` 上没有作业通过，但 Actions 运行显示成功",
