@@ -43,8 +43,10 @@ _TRIES = 5
 _DEADLOCK, _SERIALIZATION = "40P01", "40001"
 
 
-def refusals() -> tuple[type[Exception], ...]:
+def refusals(url: str) -> tuple[type[Exception], ...]:
     """Return the errors of opening an unreachable database, or one with a wrong password."""
+    if is_sqlite(url):
+        return (DBAPIError, sqlite3.Error)
     try:
         import asyncpg  # type: ignore[import-untyped]  # noqa: PLC0415  an extra
     except ModuleNotFoundError:
@@ -140,7 +142,7 @@ class Database:
         """``executor`` runs SQLite's transactions; without one they have threads of their own."""
         self.url = url
         self.trouble = TroubleLog()
-        self._unreachable = refusals()
+        self._unreachable = refusals(url)
         self.transactions = 0
         """Write transactions committed so far."""
         self._opened = SqliteFile(url, executor) if is_sqlite(url) else _PostgresPool(url)

@@ -58,7 +58,7 @@ async def migrate(url: str) -> None:
 
     Raises ``DatabaseTrouble`` for a database that can't be opened or reached.
     """
-    refused: tuple[type[Exception], ...] = (OSError, sqlite3.Error, *refusals())
+    refused: tuple[type[Exception], ...] = (OSError, sqlite3.Error, *refusals(url))
     try:
         await (_migrate_sqlite(url) if is_sqlite(url) else _migrate_postgres(url))
     except refused as error:

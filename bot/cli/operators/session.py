@@ -117,7 +117,7 @@ async def _check(url: str) -> None:
             migrated = await store.health.migrated()
         finally:
             await store.close()
-    except refusals() as error:
+    except refusals(url) as error:
         raise DatabaseTrouble(problem_of(error), why_of(error)) from error
     if not migrated:
         exit_with(UNREACHABLE, "the database is not at this version's schema: `ascend-ci migrate`")
