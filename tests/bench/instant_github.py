@@ -101,6 +101,10 @@ class InstantGitHub:
         ended = (run_id + 1, "run", "completed", "success", "r", (LABEL,), "", None, None)
         return (ActionsJob(*ended),)
 
+    async def job_log(self, _repo: Repo, _job_id: int) -> AsyncGenerator[bytes, None]:
+        self.calls += 1
+        yield b""
+
     async def deliveries(self, _since: datetime) -> tuple[()]:
         return ()
 
