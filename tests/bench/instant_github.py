@@ -103,7 +103,7 @@ class InstantGitHub:
 
     async def job_log(self, _repo: Repo, _job_id: int) -> AsyncGenerator[bytes, None]:
         self.calls += 1
-        yield b""
+        yield b"42 passed in 1.23s\n"
 
     async def deliveries(self, _since: datetime) -> tuple[()]:
         return ()

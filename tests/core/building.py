@@ -22,7 +22,7 @@ from bot.core.model.runs import Run, State, StopReason, StopRequest
 from bot.core.model.snapshot import Label, Snapshot
 from bot.core.planning.trust import Person
 from bot.core.policy.levels import Level
-from bot.core.policy.models import Limits, Log, Suite
+from bot.core.policy.models import Limits, Log, OnHiddenFailure, Suite
 from bot.core.runs.reconcile_input import ReconcileInput
 from tests.accounts import account
 
@@ -40,7 +40,12 @@ def at(minutes: float = 0, *, seconds: float = 0) -> datetime:
 
 def a_snapshot(**changes: Any) -> Snapshot:
     suite = Suite(
-        title="Unit", workflow="unit.yml", runners=(LABEL,), timeout_minutes=60, stall_minutes=20
+        title="Unit",
+        workflow="unit.yml",
+        runners=(LABEL,),
+        timeout_minutes=60,
+        stall_minutes=20,
+        on_hidden_failure=OnHiddenFailure.WARN,
     )
     made = Snapshot(
         name="unit",
