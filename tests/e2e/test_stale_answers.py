@@ -39,15 +39,25 @@ def is_open(world: World, pull: Pull) -> bool:
     return gate is None or gate.status != "completed"
 
 
+def removed(data: Any) -> Any:
+    """Return a list of as many removed files, which names no head."""
+    return [
+        item | {"status": "removed", "filename": f"docs/old-{number}.md"}
+        for number, item in enumerate(data)
+    ]
+
+
 LISTS: dict[str, Callable[[Any], Any] | None] = {
     "the list of the old head": None,
     "an empty list": lambda _: [],
     "a list without one file": short,
+    "an old list of removed files": removed,
 }
 SAYS = {
     "the list of the old head": "GitHub still lists the files of an older head",
     "an empty list": "GitHub lists 0 files",
     "a list without one file": "GitHub lists 1 file",
+    "an old list of removed files": "GitHub lists 2 files",
 }
 
 

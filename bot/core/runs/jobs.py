@@ -53,7 +53,7 @@ def own_end(run: Run, jobs: Iterable[JobEnd], conclusion: str | None) -> Workflo
     """
     known = tuple(jobs)
     own = [job for job in known if run.snapshot.owns(job.name)]
-    if conclusion is None and (not own or _is_going_on(run, own)):
+    if conclusion is None and (not own or _is_going_on(run, own) or _is_of_before(run, known)):
         return None
     ends = {job.conclusion or conclusion for job in own}
     bad = [end for end in ends if end not in _GOOD]
@@ -112,6 +112,17 @@ def _is_going_on(run: Run, own: list[JobEnd]) -> bool:
     known = [item.job for item in run.snapshot.own_jobs]
     seen = [not job.open and any(job.shows(one.name) for one in own) for job in known]
     return not (seen and all(seen)) or any(job.conclusion is None for job in own)
+
+
+def _is_of_before(run: Run, jobs: tuple[JobEnd, ...]) -> bool:
+    """Return True if a job was skipped in an earlier attempt: what it needs runs again."""
+    live = [job.name for job in jobs if job.conclusion is None]
+    skipped = [job.name for job in jobs if job.conclusion == "skipped"]
+    return any(
+        any(map(item.job.shows, skipped)) and any(need.shows(name) for name in live)
+        for item in run.snapshot.own_jobs
+        for need in item.needs
+    )
 
 
 def _blocking(run: Run, job: JobEnd, jobs: tuple[JobEnd, ...]) -> Iterator[tuple[str, str]]:

@@ -74,10 +74,10 @@ class PullReader(Service):
         now = self.newer(pull, await self._github.pull(repo, pull.number))
         if now.head_sha != pull.head_sha:
             raise HeadMoved(now)
-        # A list of removed files alone names no head, and a payload may lack the number. Right
-        # after a push GitHub may say 0 files because it has not counted them.
-        is_counted = now.changed_files > 0 or self._is_old(pull, _LAG)
-        complete = is_counted and len(listed.files) == now.changed_files
+        # A payload may lack the number. A list that names no head, of removed files alone or of
+        # none, may be of an older head; right after a push GitHub may not have counted any.
+        is_sure = bool(listed.heads) or self._is_old(pull, _LAG)
+        complete = is_sure and len(listed.files) == now.changed_files
         if complete and listed.heads <= {pull.head_sha}:
             return listed
         if self._is_old(pull, _NO_LAG):  # by its webhook: a comment renews what GitHub answers

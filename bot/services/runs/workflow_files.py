@@ -13,7 +13,7 @@ _REMEMBERED = 256  # files
 
 
 class WorkflowFiles(Service):
-    """The jobs of suites in the files of Actions runs; a file is read once for a commit."""
+    """The jobs of suites in the files of Actions runs; they are read once for each run."""
 
     def __init__(self, deps: Deps) -> None:
         super().__init__(deps)
@@ -32,13 +32,11 @@ class WorkflowFiles(Service):
             "pull_request": (base, seen.head_sha),
             "pull_request_target": (base,),
         }.get(seen.event, (seen.head_sha,))
-        key = (repo.id, path, refs, tuple(suites.items()))
+        key = (repo.id, seen.id, tuple(suites.items()))
         if key not in self._known:
             found = await self._read(repo, path, refs, dict(suites))
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            if seen.head_sha not in refs:  # a branch moves
-                return found
             self._known[key] = found
         return self._known[key]
 
