@@ -133,7 +133,7 @@ async def test_a_rayjob_submitted_in_the_name_of_a_run_but_for_another_repositor
         check = await cluster.ended(pull)
         assert await rayjobs(world, dispatch_id(run)) == ()
         assert check.conclusion == "failure"
-        assert "it announced no RayJob" in f"{check.title} {check.summary}"
+        assert "CI saw no RayJob" in f"{check.title} {check.summary}"
 
 
 def number_of(world: World) -> int:

@@ -140,7 +140,10 @@ async def test_who_may_cancel_and_what(world: World) -> None:
         (heavy, "triager", "/ascend-e2e cancel nightly-grpo"),
     ]
     replies = await all_say(world, refused)
-    assert "Cancelling `unit` needs triage permission here, and you have read." in replies[0]
+    assert (
+        "`unit` was not cancelled: that needs triage permission here, and you have read."
+        in replies[0]
+    )
     assert "needs write permission here, and you have triage." in replies[1]
     assert not any(run.cancelled for run in runs)
     allowed = [
@@ -153,7 +156,7 @@ async def test_who_may_cancel_and_what(world: World) -> None:
     assert world.gate(theirs.head_sha).title == "unit was cancelled by stranger"
     assert world.check("nightly-grpo", old).conclusion == "cancelled"
     await new_policy(world, WIDE.replace("  unit:", "  other:"))
-    assert "No suite `unit`" in await say(world, left, "writer", "/ascend-e2e rerun unit")
+    assert "no suite is called `unit`" in await say(world, left, "writer", "/ascend-e2e rerun unit")
     await say(world, left, "writer", "/ascend-e2e cancel unit")  # it has left the policy
     assert runs[0].cancelled
 

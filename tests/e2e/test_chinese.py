@@ -29,7 +29,7 @@ async def test_check_runs_buttons_replies_and_refusals_are_chinese(world: World)
     gate, asks = world.gate(pull.head_sha), world.gate(theirs.head_sha)
     assert (gate.title, asks.title) == (
         "排队中：unit",
-        f"等待维护者：{theirs.head_sha[:7]} 的 1 个套件",
+        f"等待维护者批准：{theirs.head_sha[:7]} 的 1 个套件尚未运行",
     )
     texts = [gate.summary, asks.summary, world.check("unit", pull.head_sha).title]
     texts += [one.body for one in world.github.state.comments.values() if one.user.type == "Bot"]
@@ -56,7 +56,7 @@ async def test_a_broken_policy_and_a_proposed_one_are_told_in_the_language_that_
     pull = world.open_pull()
     await world.settle()
     gate = world.gate(pull.head_sha)
-    assert str(gate.title).startswith("与本次改动无关：main 分支的策略有 1 处错误：")
+    assert str(gate.title).startswith("与本次改动无关：main 分支的策略有 1 处错误（")
     world.github.people.comment(pull, "maintainer", "/ascend-e2e unit")
     world.github.checks.rerun(gate, world.github.user("maintainer"))
     await world.settle()

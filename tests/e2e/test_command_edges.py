@@ -79,7 +79,7 @@ async def test_a_suite_that_left_the_policy_or_takes_no_commands_is_answered(wor
     running, failed = [await opened(world, name) for name in "ab"]
     await world.finish("failure", "ValueError: x")
     answer = await say(world, running, "maintainer", "/ascend-e2e cancel unit")
-    assert "No command starts" not in answer
+    assert "no command starts" not in answer
     await world.pass_time(120)
     await new_policy(world, POLICY.replace("  unit:\n", "  other:\n"))
     assert await say(world, failed, "writer", "/ascend-e2e rerun")

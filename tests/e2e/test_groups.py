@@ -10,8 +10,8 @@ from tests.e2e.people import replay
 from tests.e2e.world import POLICY, World
 
 MISTAKES = (
-    "Not your change: the policy of main has 2 errors, the first: "
-    "line 1: runners: runners is required"
+    "Not your change: the policy of main has 2 errors (the first is "
+    "line 1, runners, runners is required)"
 )
 UNANSWERED = "Waiting for GitHub: it did not say what this change needs"
 PLAIN = POLICY.replace("rayjob: true", "rayjob: false").replace("slots: 2", "slots: 4")

@@ -30,7 +30,7 @@ REFUSED = {
 async def test_what_is_settable_is_sent_and_nothing_else_may_be_set(world: World) -> None:
     pull = world.open_pull(path="docs/a.txt")
     reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set script=a.sh")
-    assert f"No input of `{NIGHTLY}` may be set" in reply
+    assert f"`{NIGHTLY}` was not started: none of its inputs may be set" in reply
     two_labels = f"runners: [{A3}, {LABEL}]"
     await with_policy(world, SETTABLE.replace(f"runners: [{A3}]", two_labels))
     lines = "\n".join(f"/ascend-e2e {NIGHTLY} --set {option}" for option in REFUSED)
@@ -64,7 +64,7 @@ async def an_open_attempt_with_other_inputs_or_elsewhere_is_not_joined(
     before = len(world.github.runs())
     script = "tests/special_npu/new.sh"
     reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --set script={script}")
-    assert "`nightly-grpo` is already queued or running" in reply
+    assert "`nightly-grpo` was not started again: it is already queued or running" in reply
     assert f"`/ascend-e2e cancel {NIGHTLY}`" in reply
     assert len(world.github.runs()) == before
     reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY} --runner {LABEL}")
@@ -115,10 +115,10 @@ async def test_hours_beyond_the_day_wait_are_refused_and_can_be_forced(world: Wo
     assert check.status == "queued"
     assert check.title is not None
     assert check.title.startswith(
-        "Queued: 8 of 4 NPU-hours of the last 24 h are used, until about "
+        "Queued: this repository used 8 NPU-hours in the last 24 h (limit 4), room again at about "
     )
     reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY}")
-    assert "8 of 4 NPU-hours of the last 24 h are used" in reply
+    assert "this repository used 8 NPU-hours in the last 24 h, and its limit is 4" in reply
     assert "There is room again at" in reply
     forced = f"/ascend-e2e {NIGHTLY} --force --sha {pull.head_sha[:12]}"
     assert forced in offered(reply)
@@ -133,7 +133,7 @@ async def test_hours_beyond_the_day_wait_are_refused_and_can_be_forced(world: Wo
     await say(world, pull, "maintainer", forced)
     assert len(world.github.runs()) == 3
     await world.pass_time(60)
-    assert "maintainer overrode the limits" in str(world.check("unit", pull.head_sha).summary)
+    assert "maintainer used `--force`" in str(world.check("unit", pull.head_sha).summary)
     await world.finish("failure", log="OSError: [Errno 28] No space left on device\n")
     await world.pass_time(60)
     assert len(world.github.runs()) == 4  # nor do they bar the attempt after a broken one
@@ -149,7 +149,7 @@ async def who_waits_goes_by_the_policy_of_now_and_the_hours_of_the_day(world: Wo
     await with_policy(world, LIMITED.replace("npu_hours_per_day: 4", "npu_hours_per_day: 0.5"))
     await world.pass_time(60)
     await world.pass_time(60)
-    said = "Queued: 8 of 0.5 NPU-hours of the last 24 h are used"
+    said = "Queued: this repository used 8 NPU-hours in the last 24 h (limit 0.5)"
     assert str(world.check("unit", pull.head_sha).title).startswith(said)
     assert len(world.github.runs()) == before
     await with_policy(world, LIMITED.replace("npu_hours_per_day: 4", "npu_hours_per_day: 4000"))
@@ -189,7 +189,7 @@ async def test_a_run_that_outgrew_its_pool_waits_and_stands_in_nobodys_way(world
     await world.pass_time(60)
     assert [run.inputs["sha"] for run in world.github.runs()][2:] == [small.head_sha]
     title = world.check("multinode", big.head_sha).title
-    assert title == "Queued: it needs 8 NPUs of a2-cluster, which has only 4 now"
+    assert title == "Queued: it needs 8 NPUs, and a2-cluster has only 4 in all"
 
 
 async def test_a_pull_request_has_so_many_runs_at_once(world: World) -> None:

@@ -128,7 +128,7 @@ async def test_a_policy_that_was_there_is_asked_for_again_before_it_counts_as_go
         assert gates(world, pull, green) == ["in_progress", "in_progress"]
         said = str(world.gate(green.head_sha).summary)
         assert ("`main` no longer has `.github/ascend-ci.yml`" in said) != bool(twin)
-        assert ("rename `.github/ascend-ci.yaml`" in said) == bool(twin)
+        assert ("`main` has `.github/ascend-ci.yaml`" in said) == bool(twin)
         world.github.faults.clear()
         world.github.people.push_branch("maintainer", {"d": twin or "3"})
         await world.settle()
@@ -147,11 +147,13 @@ async def test_a_repository_that_only_ever_had_a_policy_of_the_wrong_name_is_tol
     assert gates(world, pull, docs) == ["in_progress", "in_progress"]
     for head in (pull, docs):
         gate = world.gate(head.head_sha)
-        assert gate.title == f"No policy: rename {wrong} to {right} on main"
-        assert gate.summary == f"`main` has no `{right}`: rename `{wrong}` to it."
+        assert gate.title == f"Waiting: {wrong} on main must be renamed to {right}"
+        assert str(gate.summary).startswith(
+            f"`main` has `{wrong}`, but the bot reads only `{right}`"
+        )
     world.github.people.comment(pull, "maintainer", "/ascend-e2e unit")
     await world.settle()
-    why = f"Nothing was started: `main` has no `{right}`: rename `{wrong}` to it."
+    why = f"Nothing was started: `main` has `{wrong}`, but the bot reads only `{right}`"
     assert any(why in text for text in world.github.comments(pull))
     world.github.people.push_branch("maintainer", {wrong: None})
     await world.settle()
@@ -164,7 +166,7 @@ async def test_a_repository_that_only_ever_had_a_policy_of_the_wrong_name_is_tol
     await world.settle()
     await world.sweep()
     assert gates(world, pull, docs) == ["in_progress", "success"]
-    assert world.gate(pull.head_sha).title != f"No policy: rename {wrong} to {right} on main"
+    assert world.gate(pull.head_sha).title != f"Waiting: {wrong} on main must be renamed to {right}"
 
 
 async def test_pull_requests_whose_files_github_never_lists_hold_up_no_others(

@@ -325,8 +325,8 @@ async def one_that_github_never_starts_is_not_green_and_says_why(world: World) -
     await world.pass_time(60)
     assert stands(world, pull)[1] == "failure"
     gate = world.gate(pull.head_sha)
-    assert "GitHub has not started it" in (gate.summary or "")
-    assert "GitHub has not started it" in (check(world, pull).title or "")
+    assert "GitHub did not start the workflow" in (gate.summary or "")
+    assert "GitHub did not start the workflow" in (check(world, pull).title or "")
     world.github.people.rerun_check(check(world, pull).id, "maintainer")
     await world.pass_time(10)
     assert "nothing to run again" in (check(world, pull).summary or "")

@@ -79,7 +79,7 @@ async def test_what_tells_no_end_of_its_own_rayjob_is_never_green(cluster: Clust
         assert cluster.check(pull).status == "in_progress"
     check = await cluster.ended(begun[nameless][0])
     assert check.conclusion == "failure"
-    assert "it announced no RayJob" in f"{check.title} {check.summary}"
+    assert "CI saw no RayJob" in f"{check.title} {check.summary}"
     await cluster.world.until(lambda: job.watched > 2, every_s=10)
     assert cluster.check(begun[endless][0]).status == "in_progress"
     job.state, job.ended_at = "SUCCEEDED", "2026-01-01T00:00:00Z"

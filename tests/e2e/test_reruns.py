@@ -187,7 +187,7 @@ async def a_click_on_a_former_head_is_answered_by_a_comment_that_runs_it(world: 
     lines = [f"/ascend-e2e rerun {words}--sha {old[:12]}" for words in ("unit ", "")]
     for check, line in zip((world.check("unit", old), world.gate(old)), lines, strict=True):
         said = check.summary or ""
-        assert f"that is `{pull.head_sha[:7]}` now. Nothing was started." in said
+        assert f"which is `{pull.head_sha[:7]}` now." in said
         assert line in offered(said.partition("\n\n")[0]), said
         before = len(world.github.runs())
         await say(world, pull, "writer", line)

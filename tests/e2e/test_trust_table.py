@@ -82,7 +82,7 @@ async def test_a_suite_is_started_by_command_from_its_tiers_level_on(world: Worl
         may = [enough(levels[login], needed) or login in LISTED for _, _, needed in TIERS]
         assert started(world).count(pull.head_sha) == sum(may), login
         for (suite, tier, needed), allowed in zip(TIERS, may, strict=True):
-            refusal = f"`{suite}` is a {tier} suite: starting it needs {needed} permission"
+            refusal = f"`{suite}` was not started: it is a {tier} suite, which needs {needed}"
             assert (refusal in reply) is not allowed, login
             assert (paste(suite, pull.head_sha) in reply) is not allowed
     await unharmed(world)

@@ -130,7 +130,10 @@ async def test_a_file_of_the_wrong_name_is_named_whether_or_not_the_server_has_a
     found = await policies(store, files, default).of(REPO, "main")
     assert isinstance(found, Broken)
     assert [str(error) for error in found.errors] == [
-        "`main` has no `.github/ascend-ci.yml`: rename `.github/ascend-ci.yaml` to it"
+        (
+            "`main` has `.github/ascend-ci.yaml`, but the bot reads only `.github/ascend-ci.yml`: "
+            "a maintainer has to rename it"
+        )
     ]
 
 

@@ -95,5 +95,5 @@ def when(at: datetime | None, now: datetime) -> str:
 def pause_line(pause: Pause, now: datetime, *, was: bool = False) -> str:
     """Return a pause as one sentence."""
     what = "everything" if pause.resource == "all" else pause.resource
-    until = f" until {clock(pause.until, now)} UTC" if pause.until else ""
+    until = f" until {clock(pause.until, now)}" if pause.until else ""
     return one_line(f"{what} {'was' if was else 'is'} paused by {pause.by}{until}: {pause.reason}")

@@ -57,7 +57,7 @@ def _nothing(context: CommandContext, sha: Sha) -> str:
     names = joined(map(code, named))
     todo = context.messages("name_one", names=names) if names else ""
     key = "nothing_selected" if sha == context.pull.head_sha else "files_unknown"
-    return context.messages(key, sha=code(short(sha)), todo=todo)
+    return context.messages(key, sha=code(short(sha)), todo=todo).rstrip()
 
 
 def selected_by_files(evaluation: Evaluation) -> list[str]:

@@ -100,7 +100,8 @@ def named(
             )
         elif not found:
             near = guess(messages, word, (*policy.suites, *left))
-            refusals.append(Refusal(messages("refuse_suite", suite=code(word), guess=near)))
+            said = messages("refuse_suite", suite=code(word), guess=near)
+            refusals.append(Refusal(said.rstrip()))
         names += [name for name in startable if name not in names]
     return names, refusals
 

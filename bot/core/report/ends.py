@@ -1,6 +1,6 @@
 """The end of a run in words: its title, its kind, and a next step that works."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from bot.core.digest.result import UNKNOWN, Digest, Found
@@ -14,6 +14,7 @@ from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.advices import ADVICE, FIX_FIRST, IF_RAN
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import NO_LOG, Pace, Shown, title_of
+from bot.core.report.hangs import hung_advice, hung_at
 from bot.core.report.words import (
     SUSPECT,
     acquits,
@@ -115,6 +116,8 @@ def _passed(writer: MarkdownWriter, end: Ending) -> str:
     else:
         usually = duration(usual.total_seconds())
         text = writer.text("success_usual", span=span, usual=usually)
+    if end.run.snapshot.altered:
+        text = writer.text("success_apart", passed=text)
     if end.pace is None:
         return text
     steps = writer.count("step", end.pace.step)
@@ -163,6 +166,9 @@ def _timed_out(writer: MarkdownWriter, end: Ending, why: str) -> str:
     at = "" if end.pace is None else writer.text("timed_out_at", step=at_step(writer, end.pace))
     if kind is StopReason.STALL:
         return writer.text("timed_out_stall", limit=duration(suite.stall_minutes * 60)) + at
+    if hung := hung_at(end.run, end.pace):
+        step = at_step(writer, replace(hung, step_s=None))  # the next step tells the pace
+        at = writer.text("timed_out_hung", step=step)
     if end.why.key.startswith("rayjob_ended"):
         return writer.text("timed_out_rayjob") + at
     if end.why.key == "run_timed_out":
@@ -190,7 +196,7 @@ def _named(writer: MarkdownWriter, key: str, why: str) -> str:
 
 
 def _retry_suffix(writer: MarkdownWriter, end: Ending) -> str:
-    """Return ``: infrastructure, attempt 2 follows``; "" if no attempt follows."""
+    """Return `` (infrastructure; attempt 2 follows)``; "" if no attempt follows."""
     if not end.run.retry:
         return ""
     infra = end.outcome is Outcome.FAILURE and end.cause and _is_proven(end.cause)
@@ -215,10 +221,10 @@ def _kinds(writer: MarkdownWriter, end: Ending) -> list[str]:
     if end.outcome is Outcome.TIMED_OUT:
         return [capital(writer.text("row_timed_out"))]
     digest = end.shown.digest
-    if digest is None:
-        return [capital(writer.text("row_failure"))]
-    stops = digest.found is Found.NOTHING and not end.silent
-    return [writer.text("kind_stops" if stops else "class_unknown")]
+    if digest is None or end.silent:
+        return [writer.text("class_unknown")]
+    stops = digest.found is Found.NOTHING
+    return [writer.text("kind_stops" if stops else "kind_unrecognised")]
 
 
 def _is_proven(cause: Digest) -> bool:
@@ -282,13 +288,15 @@ _RERUN = {
     "retry_refused": "rerun_same",
     "retry_fix_first": "rerun_fixed",
 }
+_SKIPPED_AGAIN = frozenset({"run_idle", "run_skipped"})  # the workflow would do the same
 
 
 def again(writer: MarkdownWriter, end: Ending) -> str:
     """Return how a person runs it again, and what comes first where that alone fails again."""
     if end.run.retry or not can_run_again(end.run):
         return ""
-    return rerun_how(writer, end.run, _RERUN.get(_never_again(end), "rerun_how"))
+    plain = "rerun_fixed" if reason(end.run).key in _SKIPPED_AGAIN else "rerun_how"
+    return rerun_how(writer, end.run, _RERUN.get(_never_again(end), plain))
 
 
 def advice(writer: MarkdownWriter, end: Ending) -> str:
@@ -313,6 +321,9 @@ def _of_limit(writer: MarkdownWriter, end: Ending) -> str:
     """Return what to do about a time limit, with the last sign of progress."""
     if end.outcome is not Outcome.TIMED_OUT:
         return ""
+    hung = hung_at(end.run, end.pace)
+    if hung and _stopped(end.run) is not StopReason.STALL:
+        return hung_advice(writer, hung)
     last = "" if end.pace is None else writer.text("last_step", step=at_step(writer, end.pace))
     return sentences(last, _limit_advice(writer, end))
 
@@ -337,8 +348,7 @@ def _of_reason(writer: MarkdownWriter, end: Ending) -> str:
         return ""
     workflow = writer.code(end.run.snapshot.suite.workflow)
     if key == "advice_submit" and end.run.retry:
-        following = end.run.attempt + 1
-        return writer.text("advice_submit_again", attempt=following, workflow=workflow)
+        return writer.text("advice_submit_again", workflow=workflow)
     key = IF_RAN.get(key, key) if end.on_runner else key
     actions = writer.actions(end.run)
     return writer.text(key, workflow=workflow, path=writer.code(POLICY_PATH), actions=actions)
@@ -350,11 +360,20 @@ def _of_log(writer: MarkdownWriter, end: Ending) -> str:
         return ""
     digest = end.shown.digest
     if digest is None:
-        rayjob = end.why.key.startswith("rayjob_ended")
-        key = "advice_unread_rayjob" if rayjob else "advice_unread"
-        return writer.text(key, actions=writer.actions(end.run))
+        return _unread(writer, end)
     if end.silent:
         return writer.text("advice_silent", actions=writer.actions(end.run))
     if digest.found is Found.NOTHING:
         return writer.text("advice_stops")
     return writer.text("advice_below_step" if end.shown.step else "advice_below_log")
+
+
+def _unread(writer: MarkdownWriter, end: Ending) -> str:
+    """Return where to look at a failure whose log nobody has here."""
+    actions = writer.actions(end.run)
+    if end.why.key == "run_job_failed":
+        job = writer.code(str(end.why.fields["job"]))
+        return writer.text("advice_unread_job", job=job, actions=actions)
+    if end.why.key.startswith("rayjob_ended"):
+        return writer.text("advice_unread_rayjob", actions=actions)
+    return writer.text("advice_unread", actions=actions)

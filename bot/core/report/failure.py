@@ -31,6 +31,9 @@ def failure_summary(
 def next_step(writer: MarkdownWriter, end: Ending) -> str:
     """Return what to do next: what helps, and how to run it again unless that happens by itself."""
     what = advice(writer, end)
+    if end.run.retry:
+        wait = writer.text("retry_wait", attempt=end.run.attempt + 1)
+        return sentences(wait, writer.text("retry_then", hint=what) if what else "")
     return sentences(writer.text("next", hint=what) if what else "", again(writer, end))
 
 

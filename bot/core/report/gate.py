@@ -38,6 +38,12 @@ _CLOSED = {
     "group_dequeued": "gate_closed_group",
     "group_given_up": "gate_closed_group",
 }
+# How the wait of a gate that can't be judged ends.
+_UNKNOWN = {
+    "gate_unanswered": "gate_unknown_why",
+    "gate_policy_gone": "gate_policy_back",
+    "gate_policy_renamed": "gate_policy_back",
+}
 # What a suite without a run does.
 _MISSING = {SuiteState.COMMAND: "row_command", SuiteState.OPEN: "row_dispatching"}
 # The gate lists no suites for these reasons.
@@ -83,8 +89,8 @@ def _sections(
         return _policy_errors(writer, view, now)
     if stand.kind is GateReason.UNKNOWN:
         why = stop(capital(writer.prose(view.unknown)))
-        asks = view.unknown.key == "gate_unanswered"
-        return [sentences(why, writer.text("gate_unknown_why") if asks else "")]
+        more = _UNKNOWN.get(view.unknown.key)
+        return [sentences(why, writer.text(more) if more else "")]
     if stand.kind is GateReason.LOOKING:
         return [writer.text("gate_looking_why")]
     if stand.kind is GateReason.CLOSED:
@@ -97,8 +103,8 @@ def _sections(
     return [
         _none(writer, view, stand),
         writer.text("gate_dry_run_why") if dry else "",
-        _costs(writer, waiting),
         _approval(writer, view, stand),
+        _costs(writer, waiting),
         _suites(writer, view, others, now),
         next_command(writer, view, stand),
         gate_wait(writer, stand),
@@ -314,9 +320,10 @@ def _heavy(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     parts = []
     if by_command:
         commands = "; ".join(_heavy_one(writer, line) for line in by_command)
-        parts.append(writer.text("gate_heavy", commands=commands))
+        waits = stand.kind is GateReason.APPROVAL
+        parts.append(writer.text("gate_heavy_apart" if waits else "gate_heavy", commands=commands))
     optional = [writer.code(line.suite) for line in optional_suites(stand)]
-    if optional:
+    if optional and stand.kind is not GateReason.NONE:  # which says it first
         parts.append(writer.text("gate_optional", suites=listing(optional, limit=20)))
     return sentences(*parts)
 

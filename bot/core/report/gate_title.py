@@ -102,6 +102,8 @@ def _inner(error: Message) -> str:
     """Return an error without its branch."""
     inner = error.fields["error"] if error.key == "policy_error_at" else error
     assert isinstance(inner, str)
+    if isinstance(inner, Message) and inner.key == "policy_error":
+        return Message("policy_error_short", **inner.fields)  # a title has one colon
     return inner
 
 
@@ -176,7 +178,7 @@ def _waiting(writer: MarkdownWriter, names: str, lines: list[SuiteLine]) -> str:
     text = writer.text("gate_waiting", why=reasons.pop())
     if len(lines) == 1:
         return text
-    return writer.text("gate_detail", said=text, more=writer.count("suite", len(lines)))
+    return writer.text("gate_and", first=text, more=writer.count("suite", len(lines)))
 
 
 def _detail(writer: MarkdownWriter, phase: Phase, run: Run, now: datetime) -> str:

@@ -9,6 +9,7 @@ from bot.core.model.queue import Ahead
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.views import SuiteView
+from bot.core.planning.permissions import by_command
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import pace
 from bot.core.report.sections import Section
@@ -198,10 +199,11 @@ def origin(writer: MarkdownWriter, view: SuiteView) -> Section:
     """Return why and by whom the run was started, its policy, and the links."""
     run = view.run
     inputs = joined(map(writer.code, run.snapshot.altered))
+    passed = run.outcome is Outcome.SUCCESS  # which says it first
     text = sentences(
         *_started(writer, run),
         writer.text("forced", who=writer.prose(run.forced)) if run.forced else "",
-        writer.text("altered", inputs=inputs) if inputs else "",
+        writer.text("altered", inputs=inputs) if inputs and not passed else "",
         writer.policy(run.snapshot.policy_ref, run.snapshot.policy_sha),
     )
     links = [
@@ -211,6 +213,19 @@ def origin(writer: MarkdownWriter, view: SuiteView) -> Section:
     ]
     line = _JOINT.join(link for link in links if link)
     return "\n\n".join(part for part in (text, line) if part)
+
+
+def not_counted(writer: MarkdownWriter, run: Run) -> Section:
+    """Say of a run with inputs set by hand that it does not count, and how to get one that does."""
+    if not run.snapshot.altered:
+        return ""
+    inputs = joined(map(writer.code, run.snapshot.altered))
+    offered = run.number is not None and by_command(run.snapshot.suite)
+    start = writer.start(run.suite)
+    return sentences(
+        writer.text("altered", inputs=inputs),
+        writer.text("altered_next", command=start) if offered else "",
+    )
 
 
 def _started(writer: MarkdownWriter, run: Run) -> tuple[str, str]:

@@ -19,7 +19,15 @@ from bot.core.report.failure import (
 from bot.core.report.images import images
 from bot.core.report.measured import measured
 from bot.core.report.sections import Section, compose
-from bot.core.report.story import cancel_how, followed, now_line, origin, timeline, what
+from bot.core.report.story import (
+    cancel_how,
+    followed,
+    not_counted,
+    now_line,
+    origin,
+    timeline,
+    what,
+)
 from bot.core.report.words import can_run_again, is_hidden, left_over, reason, state_title
 from bot.core.runs.observed import fold
 from bot.core.runs.phases import rayjob_seen, runner_of
@@ -140,7 +148,11 @@ def _ended(writer: MarkdownWriter, view: SuiteView, end: Ending, title: str) -> 
         return (writer.text("next", hint=advice(writer, end)),)
     if end.outcome is Outcome.SUCCESS:
         said = stop(capital(why)) if run.why.key == "rayjob_succeeded" else ""
-        return (measured(writer, progress_of(view.rayjobs), view.usual), said)
+        return (
+            not_counted(writer, run),
+            measured(writer, progress_of(view.rayjobs), view.usual),
+            said,
+        )
     said = "" if writer.words(reason(run)).lower() in title.lower() else stop(capital(why))
     left = writer.prose(left_over(view))
     if end.outcome is Outcome.SKIPPED:

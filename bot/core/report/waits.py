@@ -24,6 +24,7 @@ _WAITS = {
     "waits_offline": "advice_label",
     "waits_approval_github": "wait_approval_github",
 }
+_QUEUED = {"wait_submitter": "wait_submitter_start"}  # nothing of it runs yet
 # A command of a maintainer overrides these limits.
 _LIMITS = frozenset({"wait_per_pull", "wait_hours", "wait_no_hours"})
 
@@ -36,6 +37,8 @@ def wait_how(writer: MarkdownWriter, run: Run) -> str:
     key = _WAITS.get(reason(run).key)
     if key is None or run.state in {State.CANCELLING, State.FINISHING, State.DONE}:
         return ""
+    if run.state is State.QUEUED:
+        key = _QUEUED.get(key, key)
     path, actions = writer.code(POLICY_PATH), writer.actions(run)
     said = writer.text(key, path=path, actions=actions)
     return sentences(said, _force(writer, run)) if key in _LIMITS else said

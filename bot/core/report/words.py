@@ -19,6 +19,7 @@ _BUTTON_ALONE = {
     "rerun_same": "rerun_same_button",
 }
 _STOPPED_ALONE = ("drop_", "group_", "run_unwanted")
+_NAME_STATE = frozenset({"cancelled_by_person", "cancelled_for"})  # "cancelled by carol"
 # Reasons that the words of a state say already.
 _STATE_SAYS = frozenset({"waits_cancel", "waits_log"})
 
@@ -218,8 +219,8 @@ def row_state(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     offline = run.outcome is Outcome.SUCCESS or run.queue_position is not None
     told = stopped_by(run) if run.state is State.CANCELLING else _row_reason(run)
     why = "" if offline else lower(writer.prose(told))
-    if why.lower().startswith(state):
-        return why  # "cancelled by carol" says it once
+    if _names_state(run, state, why):
+        return why
     return writer.text("row_why", state=state, why=why) if why else state
 
 
@@ -233,11 +234,17 @@ def row_parts(writer: MarkdownWriter, run: Run, now: datetime) -> tuple[str, str
     if run.state is State.DONE:
         span = writer.prose(between(run.started_at, run.ended_at))
         why = "" if run.outcome is Outcome.SUCCESS else writer.prose(_row_reason(run))
-    if why.lower().startswith(state.lower()):
-        state, why = lower(why), ""  # "cancelled by carol" says it once
+    if _names_state(run, state, why):
+        state, why = lower(why), ""
     if run.attempt > 1:
         state = writer.text("row_attempt", state=state, attempt=run.attempt)
     return state, why, span
+
+
+def _names_state(run: Run, state: str, why: str) -> bool:
+    """Return True if a reason says the state too, as "cancelled by carol" does."""
+    told = run.state is State.DONE and not run.cause and reason(run).key in _NAME_STATE
+    return told or why.lower().startswith(state.lower())
 
 
 def _row_reason(run: Run) -> str:

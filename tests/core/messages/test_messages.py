@@ -67,9 +67,9 @@ def test_a_span_needs_both_ends() -> None:
 @pytest.mark.parametrize(
     ("at", "claimant"),
     [
-        (NOW.replace(hour=9, minute=5), "09:05"),
-        (NOW.replace(day=3), "3 Aug 15:02"),
-        (NOW.replace(year=2025), "2025-08-22 15:02"),
+        (NOW.replace(hour=9, minute=5), "09:05 UTC"),
+        (NOW.replace(day=3), "3 Aug 15:02 UTC"),
+        (NOW.replace(year=2025), "2025-08-22 15:02 UTC"),
     ],
 )
 def test_a_time_has_its_date_only_when_it_is_not_today(at: datetime, claimant: str) -> None:
@@ -284,8 +284,10 @@ def test_chinese_and_other_letters_have_a_space_between_them(
 def test_chinese_has_units_order_and_lists_of_its_own() -> None:
     say = Messages("zh").render
     assert say(english.duration(4_359)) == "1 小时 12 分钟"
-    assert say(english.clock(NOW.replace(day=3), NOW)) == "8 月 3 日 15:02"
-    assert say(english.clock(NOW.replace(year=2025), NOW, seconds=True)) == "2025-08-22 15:02:00"
+    assert say(english.clock(NOW.replace(day=3), NOW)) == "8 月 3 日 15:02 UTC"
+    assert (
+        say(english.clock(NOW.replace(year=2025), NOW, seconds=True)) == "2025-08-22 15:02:00 UTC"
+    )
     assert say(english.ordinal(2)) == "第 2"
     assert say(english.listing(["a", "b", "c"])) == "a、b 和 c"
     assert say(english.listing(["a", "b", "c", "d"], 2)) == "a、b，另有 2 项"

@@ -83,7 +83,7 @@ def test_a_heavy_suite_needs_its_own_level() -> None:
             [],
             "`/ascend-e2e explain` lists the suites, `/ascend-e2e help` the commands.",
         ),
-        (("quiet",), [], "No command starts"),
+        (("quiet",), [], "no command starts"),
     ],
 )
 def test_words_stand_for_suites_or_are_refused(
@@ -171,14 +171,14 @@ def test_without_a_known_head_the_last_change_counts(
         ("nightly", requester(Level.TRIAGE), "needs write permission"),
         ("nightly", requester(Level.NONE, listed=True), Allowed()),
         ("unit", requester(Level.WRITE, trusted=False), Allowed(approves=True)),
-        ("unit", requester(Level.TRIAGE, trusted=False), "is not approved: starting `unit`"),
+        ("unit", requester(Level.TRIAGE, trusted=False), "is not approved, so it needs"),
         (
             "unit",
             requester(Level.READ, trusted=False, listed=True),
             "write permission here, and you have read.",
         ),
         ("unit", requester(Level.ADMIN, trusted=False, login="Ann"), "your own commit"),
-        ("gone", requester(Level.ADMIN), "no longer has a suite"),
+        ("gone", requester(Level.ADMIN), "the policy no longer has it"),
     ],
 )
 def test_who_may_start_a_suite(suite: str, who: Requester, allowed: Allowed | str) -> None:

@@ -202,7 +202,7 @@ REFUSED = [
         a_request(settings=(("script", "x"),)),
         "big",
         "policy",
-        "No input of `big` may be set",
+        "`big` was not started: none of its inputs may be set",
     ),
     (
         "an open attempt with other inputs",
@@ -244,7 +244,7 @@ REFUSED = [
         a_request(spent=FULL),
         "unit",
         "limits.npu_hours_per_day",
-        "100 of 100 NPU-hours of the last 24 h are used, so `unit` was not started. There is room",
+        "`unit` was not started: this repository used 100 NPU-hours in the last 24 h",
     ),
     (
         "forced without the level",

@@ -154,7 +154,7 @@ def test_a_pause_of_everything_bars_with_who_why_and_until() -> None:
     )
     pending = waits("w")
     answer = decide(QueueState(NOW, (pending,), pauses=pauses), pending.run_id)
-    why = "everything is paused by kim until 12:01 UTC: cluster upgrade"
+    why = "everything is paused by kim until 12:01 UTC (cluster upgrade)"
     assert answer == Blocked(quote(why), until, "pause")
     assert decide(QueueState(until, (pending,), pauses=pauses), pending.run_id) == Acquired(0)
 
@@ -168,9 +168,9 @@ def test_no_hours_at_all_bar_without_a_time() -> None:
 @pytest.mark.parametrize(
     ("npus", "minutes", "limit", "said"),
     [
-        (1, 30, 0.25, "0.5 of 0.25 NPU-hours"),
-        (1, 100, 1.5, "2 of 1.5 NPU-hours"),
-        (1500, 60, 1500, "1,500 of 1,500 NPU-hours"),
+        (1, 30, 0.25, "this repository used 0.5 NPU-hours in the last 24 h (limit 0.25)"),
+        (1, 100, 1.5, "this repository used 2 NPU-hours in the last 24 h (limit 1.5)"),
+        (1500, 60, 1500, "this repository used 1,500 NPU-hours in the last 24 h (limit 1,500)"),
     ],
 )
 def test_small_limits_are_told_with_their_parts(
@@ -195,7 +195,7 @@ def test_of_several_pauses_the_one_that_decides_is_named() -> None:
     pending = waits("w", (SLOT,), (OTHER, pool(8)))
     answer = decide(QueueState(NOW, (pending,), pauses=pauses), pending.run_id)
     assert isinstance(answer, Blocked)
-    assert answer.why.endswith("by lee until 12:02 UTC: longer")
+    assert answer.why.endswith("by lee until 12:02 UTC (longer)")
 
 
 def test_a_paused_run_stands_in_nobodys_way() -> None:
@@ -203,7 +203,7 @@ def test_a_paused_run_stands_in_nobodys_way() -> None:
     pause = Pause("pool:cluster", "kim", "upgrade", None, NOW)
     queue_state = QueueState(NOW, (first, second), pauses=(pause,))
     assert decide(queue_state, first.run_id) == Blocked(
-        quote("cluster is paused by kim: upgrade"), rule="pause"
+        quote("cluster is paused by kim (upgrade)"), rule="pause"
     )
     assert runnable(queue_state) == {"second": 0}
 
@@ -239,7 +239,8 @@ def test_the_hours_of_the_day_bar_all_but_forced_runs() -> None:
     waiting = (waits("w", limits=RunLimits(npu_hours=100)), waits("forced", (OTHER,), minutes=1))
     queue_state = QueueState(NOW, waiting, spent=used)
     until = NOW + timedelta(hours=14, minutes=30)
-    why = "100 of 100 NPU-hours of the last 24 h are used, until about 5 Mar 02:30 UTC"
+    told = "this repository used 100 NPU-hours in the last 24 h (limit 100)"
+    why = f"{told}, room again at about 5 Mar 02:30 UTC"
     assert decide(queue_state, RunId("w")) == Blocked(quote(why), until, "limits.npu_hours_per_day")
     assert decide(queue_state, RunId("forced")) == Acquired(0)
 

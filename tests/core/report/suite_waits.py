@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from bot.core.digest.result import Digest, Progress
 from bot.core.messages import NOTHING, Message
+from bot.core.messages.words import clock
 from bot.core.model import run_events as ev
 from bot.core.model.queue import QueuePosition
 from bot.core.model.runs import State, StopReason
@@ -38,7 +39,7 @@ WAITS: Mapping[str, SuiteView] = {
         Message(
             "waits_until",
             why=Message("waits_hours", spent="2,000", limit="2,000"),
-            at="18:40",
+            at=clock(s.at("18:40"), s.NOW),
         )
     ),
     "queued-paused": queued(
@@ -46,7 +47,7 @@ WAITS: Mapping[str, SuiteView] = {
             "waits_paused",
             what="a2-cluster",
             by="carol",
-            until=Message("paused_until", at="18:00"),
+            until=Message("paused_until", at=clock(s.at("18:00"), s.NOW)),
             reason="new firmware",
         )
     ),
@@ -76,7 +77,9 @@ WAITS: Mapping[str, SuiteView] = {
         s.live(
             state=State.WAITING_FOR_RUNNER,
             started_at=None,
-            why=Message("waits_offline", label="linux-aarch64-a2b3-8", since="13:10"),
+            why=Message(
+                "waits_offline", label="linux-aarch64-a2b3-8", since=clock(s.at("13:10"), s.NOW)
+            ),
         ),
         s.STORY[0],
     ),

@@ -192,7 +192,7 @@ def test_a_suite_without_cost_is_listed_without() -> None:
     native = s.chosen("native", auto=False, required=False)
     view = s.gate(s.selection(s.chosen(cost=Cost()), bare, native, trusted=False))
     summary = gate_check(view, s.CTX, s.NOW).summary
-    assert "Heavy suites start only by command: `/ascend-e2e b`." in summary
+    assert "They start by command: `/ascend-e2e b`." in summary
     assert "NPU-hours" not in summary
     assert "native" not in summary
 

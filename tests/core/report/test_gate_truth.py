@@ -168,7 +168,7 @@ def test_only_commands_that_do_something_are_offered(view: GateView) -> None:
 def test_a_policy_error_is_of_the_branch_and_not_of_the_change() -> None:
     error = Message("policy_error_at", ref="release", error="line 8: no")
     check = _check(s.gate(policy_errors=(error,)))
-    assert check.title == "Not your change: the policy of release has an error: line 8: no"
+    assert check.title == "Not your change: the policy of release has an error (line 8: no)"
     assert "A maintainer must fix `.github/ascend-ci.yml` on `release`." in check.summary
 
 

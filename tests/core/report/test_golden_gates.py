@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bot.core.messages import NOTHING, TABLES, Message
+from bot.core.messages.words import clock
 from bot.core.model.ids import RunId
 from bot.core.model.runs import Outcome, Run, State, StopReason
 from bot.core.model.selections import MergeGroup
@@ -24,18 +25,22 @@ ONE = s.selection(s.chosen(), s.UNIT, s.HEAVY, s.OFF)
 GREEN = s.done(Outcome.SUCCESS, Message("rayjob_succeeded", source=NOTHING))
 RED = s.done(Outcome.FAILURE, Message("rayjob_ended", status="FAILED", source=NOTHING))
 
-HOURS = Message("waits_until", why=Message("waits_hours", spent="2,004", limit="2,000"), at="16:56")
+HOURS = Message(
+    "waits_until",
+    why=Message("waits_hours", spent="2,004", limit="2,000"),
+    at=clock(s.at("16:56"), s.NOW),
+)
 PAUSED = Message(
     "waits_paused",
     what="linux-aarch64-a3-16",
     by="carol",
-    until=Message("paused_until", at="18:00"),
+    until=Message("paused_until", at=clock(s.at("18:00"), s.NOW)),
     reason="new drivers",
 )
 FAILING = Message("waits_dispatch", since=s.at("14:02"), error="502 Bad Gateway")
 NO_RUNNER = s.live(
     state=State.WAITING_FOR_RUNNER,
-    why=Message("waits_offline", label="linux-aarch64-a3-16", since="12:10"),
+    why=Message("waits_offline", label="linux-aarch64-a3-16", since=clock(s.at("12:10"), s.NOW)),
 )
 
 

@@ -233,8 +233,11 @@ def test_an_annotation_without_words_takes_the_title_or_the_path() -> None:
 def test_a_long_story_keeps_its_start_and_its_end() -> None:
     run_events = [s.run_event(f"14:{n:02}", RayJobForeign(f"job-{n}")) for n in range(30)]
     summary = suite_check(s.suite(s.live(), *reversed(run_events)), s.CTX, s.NOW).summary
-    assert "14:00 RayJob `job-0` is of another run: not read · 14:19 RayJob `job-19`" in summary
-    assert "14:29 RayJob `job-29`" in summary
+    assert (
+        "14:00 UTC RayJob `job-0` is of another run: not read · 14:19 UTC RayJob `job-19`"
+        in summary
+    )
+    assert "14:29 UTC RayJob `job-29`" in summary
 
 
 def test_a_title_that_is_cut_keeps_the_news_of_the_retry() -> None:
@@ -244,7 +247,7 @@ def test_a_title_that_is_cut_keeps_the_news_of_the_retry() -> None:
     )
     title = suite_check(view, s.CTX, s.NOW).title
     assert len(title) == 120
-    assert title.endswith("…: infrastructure, attempt 2 follows")
+    assert title.endswith("… (infrastructure; attempt 2 follows)")
 
 
 def _retried(run: Run, digest: Digest) -> bool:

@@ -165,7 +165,10 @@ def test_a_suite_of_a_repository_without_the_app_offers_no_re_run() -> None:
 @pytest.mark.parametrize(
     ("name", "limit"),
     [
-        ("timed-out-limit", "`timeout_minutes` of this suite (now 240) in `.github/ascend-ci.yml`"),
+        (
+            "timed-out-open-end",
+            "`timeout_minutes` of this suite (now 240) in `.github/ascend-ci.yml`",
+        ),
         ("timed-out-by-hand", "`timeout_minutes` of this suite (now 240)"),
         ("timed-out-github", "`timeout-minutes` of its job in `npu_unit.yml`"),
         ("timed-out-rayjob", "the time limit of the RayJob in `ascend_multinode.yml`"),
@@ -280,7 +283,7 @@ def test_what_started_a_run_is_said_once() -> None:
     [
         (EXITS, 'Failed in step "Run tests": 12 checks done, 3 differ from the reference'),
         (with_fields(EXITS, last=""), 'Failed in step "Run tests", which printed nothing'),
-        (STOPS, 'Failed in step "Run tests"; its last line: loading weights'),
+        (STOPS, 'Failed in step "Run tests"; its log stops at: loading weights'),
     ],
 )
 def test_a_failure_without_a_cause_is_titled_by_its_step_and_its_last_line(
@@ -296,9 +299,12 @@ def test_times_of_one_minute_are_told_with_seconds() -> None:
     twice = [s.run_event("14:20", ev.CancelSent()), s.run_event("14:20", ev.ForceCancelSent())]
     view = s.suite(s.live(state=State.CANCELLING), *twice)
     summary = suite_check(view, s.CTX, s.NOW).summary
-    assert "14:20:00 asked GitHub to cancel · 14:20:00 asked GitHub to cancel by force" in summary
+    assert (
+        "14:20:00 UTC asked GitHub to cancel · 14:20:00 UTC asked GitHub to cancel by force"
+        in summary
+    )
     alone = suite_check(s.suite(s.live(), twice[0]), s.CTX, s.NOW).summary
-    assert "14:20 asked GitHub to cancel" in alone
+    assert "14:20 UTC asked GitHub to cancel" in alone
 
 
 def test_a_reason_that_a_title_cuts_is_whole_in_the_summary() -> None:

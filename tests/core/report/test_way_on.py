@@ -98,12 +98,9 @@ def test_an_actions_run_without_an_address_is_named_all_the_same() -> None:
     [
         (
             "en",
-            (
-                "Ended green after 2 min, the suite's minimum is 5 min (min_minutes): it probably "
-                "ran nothing"
-            ),
+            ("Green after 2 min, below the suite's minimum of 5 min, so it probably ran nothing"),
         ),
-        ("zh", "2 分钟就显示通过，短于该套件的下限 5 分钟（min_minutes），可能没有真正运行"),
+        ("zh", "2 分钟就显示通过（下限 5 分钟），可能没有真正运行测试"),
     ],
 )
 def test_an_end_that_is_too_early_says_that_it_was_green_and_what_the_minimum_is(
@@ -159,7 +156,7 @@ def test_a_silent_submitter_is_cis_and_nothing_for_the_author_to_do(
 
 @pytest.mark.parametrize("language", TABLES)
 def test_an_unknown_result_has_its_reason_and_a_next_step(language: str) -> None:
-    reason = {"en": "it is not known how the run ended", "zh": "没有得知运行如何结束"}[language]
+    reason = {"en": "CI got no final state", "zh": "没有拿到运行的最终状态"}[language]
     for name in ("done-without-outcome", "broken-unasked", "broken-deleted"):
         made = check(ENDS[name], language)
         to_open = ACTIONS[language] in next_of(made, language)
@@ -215,9 +212,9 @@ def test_rayjobs_that_are_left_are_told_in_the_order_of_english(key: str, said: 
 
 def test_what_is_left_of_an_end_is_told_in_the_order_of_english() -> None:
     summary = check(ENDS["failure-left"]).summary
-    assert "Deleting its RayJobs failed (no answer): they may still run." in summary
+    assert "CI could not delete its RayJobs (no answer) and no longer tries" in summary
     summary = check(WAITS["cancelling-superseded"]).summary
-    assert "Deleting its RayJobs failed (503) and is tried again." in summary
+    assert "Deleting its RayJobs failed (503). CI tries again by itself" in summary
 
 
 OPTIONAL = s.chosen(required=False)
@@ -227,8 +224,8 @@ ALTERED = s.done(Outcome.SUCCESS, NOTHING, snapshot=replace(s.SNAPSHOT, altered=
 @pytest.mark.parametrize(
     ("language", "title", "start"),
     [
-        ("en", "No required suite; optional: multinode-ppo", "To start it, comment "),
-        ("zh", "没有必需的套件；可选：multinode-ppo", "要启动它，请评论 "),
+        ("en", "No suite is required (optional: multinode-ppo)", "To start it, comment "),
+        ("zh", "没有必需的套件（非必需：multinode-ppo）", "要启动它，请评论 "),
     ],
 )
 def test_a_gate_that_needs_nothing_names_what_is_optional_and_how_to_start_it(
@@ -254,7 +251,7 @@ def test_a_gate_that_needs_nothing_names_what_is_optional_and_how_to_start_it(
 )
 def test_no_start_is_offered_where_none_works(view: GateView) -> None:
     made = gate(view)
-    assert made.title == "No required suite; optional: multinode-ppo"
+    assert made.title == "No suite is required (optional: multinode-ppo)"
     assert "To start it" not in made.summary
 
 
@@ -276,7 +273,7 @@ WAITING = {
     "queued-paused": "starts by itself when the pause ends",
     "queued-hours": "comments `/ascend-e2e multinode-ppo --force --sha 9f8e7d6c5b4a`",
     "queued-per-pull": "starts by itself when one of them has ended",
-    "queued-small": "A maintainer raises `npus`",
+    "queued-small": "Ask a maintainer to raise `npus`",
     "queued-native-approval": "Somebody with write permission approves it",
     "dispatching-refused": "You need not do anything",
 }
@@ -295,7 +292,7 @@ def test_a_limit_of_hours_is_overridden_only_by_a_command_that_works() -> None:
         assert "It starts by itself" in summary
         assert "--force" not in summary
     none = check(s.suite(s.run(why=Message("waits_no_hours")))).summary
-    assert "A maintainer raises `npu_hours_per_day` in `.github/ascend-ci.yml`." in none
+    assert "Ask a maintainer to raise `npu_hours_per_day` in `.github/ascend-ci.yml`." in none
 
 
 def test_a_gate_says_how_a_wait_ends_that_all_its_suites_share() -> None:
@@ -316,7 +313,7 @@ def test_a_refused_token_is_for_whoever_runs_the_bot() -> None:
 def test_a_comment_says_what_the_gate_says_of_optional_suites() -> None:
     draft = s.gate(s.selection(OPTIONAL, comment=Comment.ALWAYS, draft=True))
     (only,) = pull_comments(draft, s.CTX, s.NOW)
-    assert only.body.startswith("**No required suite; optional: multinode-ppo** at ")
+    assert only.body.startswith("**No suite is required (optional: multinode-ppo)** at ")
     assert "`/ascend-e2e multinode-ppo`" in only.body
 
 
@@ -338,7 +335,10 @@ def test_each_red_end_has_a_next_step() -> None:
 
 def test_a_green_run_without_a_rayjob_says_both() -> None:
     made = check(ENDS["broken-no-rayjob"])
-    assert made.title == "The Actions run is green, but it announced no RayJob"
+    assert (
+        made.title
+        == "The Actions run is green, but CI saw no RayJob, so the test probably did not run"
+    )
     assert "If your change touched `ascend_multinode.yml`" in next_of(made, "en")
 
 

@@ -52,19 +52,19 @@ def test_an_own_input_never_replaces_what_is_always_sent() -> None:
 @pytest.mark.parametrize(
     ("status", "message", "says"),
     [
-        pytest.param(404, "Not Found", "must lie in `.github/workflows/`", id="no such workflow"),
+        pytest.param(404, "Not Found", "must lie on the default branch", id="no such workflow"),
         pytest.param(422, "No ref found for: main", "no branch `main` to dispatch", id="no ref"),
         pytest.param(
             422,
             "Workflow does not have 'workflow_dispatch' trigger",
-            "add `workflow_dispatch` to its `on:`",
+            "its `on` lacks `workflow_dispatch`",
             id="no trigger",
         ),
         pytest.param(
             422, 'Unexpected inputs provided: ["x"]', "does not declare an input", id="input"
         ),
-        pytest.param(422, "The workflow is disabled", "enable it in the Actions tab", id="off"),
-        pytest.param(403, "Resource not accessible", "needs Actions: write", id="permission"),
+        pytest.param(422, "The workflow is disabled", "is disabled in the Actions tab", id="off"),
+        pytest.param(403, "Resource not accessible", "without `actions:write`", id="permission"),
         pytest.param(422, "Something new", "refused to start `unit.yml` on `main`", id="unknown"),
         pytest.param(None, "odd", "refused to start `unit.yml`", id="no status"),
     ],

@@ -227,5 +227,5 @@ def test_waiting_says_why_and_until_when() -> None:
         step = step_of(PLAIN, at_min=at_min)
         assert step == Wait(State.WAITING_FOR_RUNNER, at(until), quote(waits))
     offline = step_of(PLAIN, at_min=40, offline=OfflineLabel(LABEL, at(2)))
-    why = f"no job has started on {LABEL} since 12:02: its runners look offline"
+    why = f"no job has started on {LABEL} since 12:02 UTC, so its runners may be offline"
     assert offline == Wait(State.WAITING_FOR_RUNNER, at(45), quote(why))

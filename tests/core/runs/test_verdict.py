@@ -203,12 +203,11 @@ def test_a_green_end_too_soon_is_not_believed(
     assert judge(ray, observed, (a_rayjob("SUCCEEDED"),), at(31)) == expected
 
 
-def test_an_end_too_soon_says_how_soon_and_by_which_key() -> None:
+def test_an_end_too_soon_says_how_soon_and_what_is_the_minimum() -> None:
     verdict = judge(dispatched(min_minutes=31), GREEN, (), at(31))
     assert isinstance(verdict, Decided)
     assert verdict.why == (
-        "ended green after 30 min, the suite's minimum is 31 min (min_minutes): "
-        "it probably ran nothing"
+        "green after 30 min, below the suite's minimum of 31 min, so it probably ran nothing"
     )
 
 

@@ -247,7 +247,7 @@ async def test_a_submitter_that_does_not_answer_is_silent_until_it_does(restless
         assert isinstance(verdict, Pending)
         assert (verdict.unknown, verdict.why) == (
             True,
-            "CI's RayJob submitter has not answered since 05:06",
+            "CI's RayJob submitter has not answered since 05:06 UTC",
         )
         restless.server._faults.clear()
         restless.clock.allow(8)

@@ -227,4 +227,5 @@ POLICY = {
     "drift_unread": "cannot be read: {why}",
     "policy_needs": "{n} node × {npus} NPUs are {total} | {n:,} nodes × {npus} NPUs are {total}",
     "value_new": "{count}, {fresh} of them new",
+    "policy_error_short": "line {line}, {path}, {message}",
 }

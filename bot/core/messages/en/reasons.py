@@ -8,12 +8,12 @@ REASONS = {
     "run_ended_with": "the Actions run ended with `{conclusion}`",
     "run_deleted": "the Actions run was deleted on GitHub",
     "run_passed": "The Actions run passed",
-    "run_too_early": "ended green after {ran}, the suite's minimum is {minutes} min (min_minutes): "
-    "it probably ran nothing",
-    "run_too_early_unknown": "ended green at once, the suite's minimum is {minutes} min "
-    "(min_minutes): it probably ran nothing",
-    "died": "its log shows that a process died: {cause}",
-    "died_at": "it ended at step {step} of {total}: {cause}",
+    "run_too_early": "green after {ran}, below the suite's minimum of {minutes} min, so it "
+    "probably ran nothing",
+    "run_too_early_unknown": "green at once, below the suite's minimum of {minutes} min, so it "
+    "probably ran nothing",
+    "died": "its log shows that a process died ({cause})",
+    "died_at": "it ended at step {step} of {total} ({cause})",
     "died_short": "it ended at step {step} of {total}",
     "run_job_failed": "the job {job} failed, though GitHub calls the Actions run a success",
     "run_own_failed": "A job of the suite failed",
@@ -21,7 +21,8 @@ REASONS = {
     "run_needs_cancelled": "needs the job {job}, which was cancelled or ran out of time",
     "run_no_job": "no job of the Actions run is called {jobs}",
     "run_not_in": "not in this Actions run",
-    "run_idle": "no job passed on `{label}`, though the Actions run is green",
+    "run_idle": "the Actions run is green, but no job ran on `{label}` (skipped, or on other "
+    "runners)",
     "run_limit": "The time limit of {minutes} min was reached",
     "run_cancelled": "The Actions run was cancelled on GitHub",
     "rayjob_succeeded": "The RayJob succeeded{source}",
@@ -31,16 +32,17 @@ REASONS = {
     "rayjob_runs_on": "the RayJob runs on after its workflow has ended",
     "rayjob_in_log": "looking for the RayJob in the Actions log",
     "rayjob_search": "looking for the RayJob",
-    "rayjob_none": "The Actions run is green, but it announced no RayJob",
+    "rayjob_none": "The Actions run is green, but CI saw no RayJob, so the test probably did not "
+    "run",
     "rayjob_ended": "RayJob {status}{source}",
     "rayjob_ended_detail": "RayJob {status}{source}, {detail}",
-    "rayjob_end_unknown": "the RayJob's end is not known ({why})",
+    "rayjob_end_unknown": "CI got no final state of the RayJob ({why})",
     "submitter_says": "the submitter says {state}",
-    "submitter_silent": "CI's RayJob submitter has not answered since {since:%H:%M}",
+    "submitter_silent": "CI's RayJob submitter has not answered since {since:%H:%M} UTC",
     "waits_push": "waiting a moment for further pushes",
     "waits_dispatched": "looking for the dispatched run",
     "run_not_taken": "GitHub did not start the workflow for 10 min ({tries} tries)",
-    "run_hidden": "no run of `{workflow}` showed our id for 10 min: its `run-name` must contain "
+    "run_hidden": "no run of `{workflow}` showed our id for 10 min, so its `run-name` may lack "
     "`${{{{ inputs.ascend_ci }}}}`",
     "run_hidden_rerun": "GitHub took the re-run, and showed no new attempt for 10 min",
     "run_unwanted_for": "nothing needed this run for a while",
@@ -52,8 +54,8 @@ REASONS = {
     "again_hung": "the job hung",
     "again_infra": "its log shows an infrastructure failure",
     "again_silent": "its log stops without an error",
-    "run_limit_unknown": "{why}; the time limit was reached",
-    "waits_offline": "no job has started on {label} since {since}: its runners look offline",
+    "run_limit_unknown": "{why}, up to the run's time limit",
+    "waits_offline": "no job has started on {label} since {since}, so its runners may be offline",
     "waits_label": "waiting for a runner with the label {label}",
     "waits_runner": "waiting for a runner",
     "run_unwanted": "nothing needs this run any more",
@@ -67,8 +69,8 @@ REASONS = {
     "waits_approval_github": "somebody has to approve it on GitHub",
     "selected_base": "GitHub starts {workflow} for no pull request into {base}",
     "selected_by_github": "GitHub started it by its own filters",
-    "run_not_started": "GitHub has not started it: the workflow's filters differ, it is disabled, "
-    "or the pull request has conflicts",
+    "run_not_started": "GitHub did not start the workflow (perhaps conflicts, a disabled "
+    "workflow, or other path filters)",
     "run_unclear": "GitHub does not say into which base its run merges: it can be of {pulls}. "
     "Close all but one of them, then push again",
     "run_unclear_pull": "#{number} into `{base}`",
@@ -77,18 +79,20 @@ REASONS = {
     "origin_github": "GitHub, on {event}",
     "origin_mistaken": "GitHub's run followed so far is of another base, or can be",
     "github_said": "{why}. GitHub said: {said}",
-    "left_over": "Deleting its RayJobs failed ({left}): they may still run",
-    "left_deleting": "Deleting its RayJobs failed ({left}) and is tried again",
-    "refused_again": "GitHub refuses to run `{workflow}` again: the run is older than 30 days, ran "
-    "50 times, still runs, or was deleted",
-    "refused_no_workflow": "GitHub knows no workflow `{workflow}`: the file must lie in "
-    "`.github/workflows/` on the default branch, and the app needs Actions: write",
+    "left_over": "CI could not delete its RayJobs ({left}) and no longer tries, so they may still "
+    "run. Ask a maintainer to delete them on the cluster",
+    "left_deleting": "Deleting its RayJobs failed ({left}). CI tries again by itself, so you need "
+    "not do anything",
+    "refused_again": "GitHub refuses to run `{workflow}` again (older than 30 days, run 50 times, "
+    "still running, or deleted)",
+    "refused_no_workflow": "GitHub knows no workflow `{workflow}` (it must lie on the default "
+    "branch, and the app needs `actions:write`)",
     "refused_no_branch": "there is no branch `{ref}` to dispatch `{workflow}` on",
-    "refused_no_trigger": "`{workflow}` on `{ref}` can't be dispatched: add "
-    "`workflow_dispatch` to its `on:`",
+    "refused_no_trigger": "`{workflow}` on `{ref}` can't be dispatched, because its `on` lacks "
+    "`workflow_dispatch`",
     "refused_inputs": "`{workflow}` on `{ref}` does not declare an input that the policy sends",
-    "refused_disabled": "`{workflow}` is disabled: enable it in the Actions tab",
-    "refused_permission": "the app may not dispatch `{workflow}`: it needs Actions: write",
+    "refused_disabled": "`{workflow}` is disabled in the Actions tab",
+    "refused_permission": "the app may not dispatch `{workflow}` without `actions:write`",
     "refused_other": "GitHub refused to start `{workflow}` on `{ref}`",
     "line_dispatching": "dispatching",
     "line_again": "dispatching again (try {number})",
@@ -126,16 +130,16 @@ REASONS = {
     "feature_occupancy": "places taken by other workflows' jobs, and runners that are offline",
     "feature_pushes": "suites on pushes, and a changed policy at once",
     "feature_renames": "renamed and moved repositories",
-    "waits_failing": "GitHub has failed since {since:%H:%M}: {error}",
-    "waits_dispatch": "GitHub has failed to start the workflow since {since:%H:%M}: {error}",
+    "waits_failing": "GitHub has failed since {since:%H:%M} UTC ({error})",
+    "waits_dispatch": "GitHub has failed to start the workflow since {since:%H:%M} UTC ({error})",
     "superseded_by": "superseded by {sha}",
     "superseded_night": "the schedule {name} has started its next run, at {sha}",
     "superseded_waited": "a run of the schedule {name} is skipped after 24 h in the queue",
     "origin_retry": "attempt {attempt}: {why}",
-    "submitter_down": "CI's RayJob submitter has been down since {since:%H:%M}: {why}",
+    "submitter_down": "CI's RayJob submitter has been down since {since:%H:%M} UTC ({why})",
     "submitter_refuses": "CI's RayJob submitter has refused the bot's token since {since:%H:%M} "
-    "({why}): set SUBMITTER_TOKEN of the bot to the submitter's token",
-    "submitter_fails": "the RayJobs of this run are not known: {error}",
+    "UTC ({why}); SUBMITTER_TOKEN of the bot must be the submitter's token",
+    "submitter_fails": "the RayJobs of this run are not known ({error})",
     "cancelled_for": "cancelled by {by}: {reason}",
     "selected_unlisted": "the changed files are too many or not known, so all paths count as "
     "changed",
@@ -164,7 +168,7 @@ REASONS = {
     "trust_author": "the author may not start runs here",
     "trust_protected": "this commit changes `{path}`, so a maintainer must approve it before CI "
     "runs",
-    "waits_pool_small": "it needs {npus} NPUs of {pool}, which has only {now} now",
+    "waits_pool_small": "it needs {npus} NPUs, and {pool} has only {now} in all",
     "selected_push": "it has no `paths`, so every push starts it",
     "selected_no_paths": "has no `paths`, so no file selects it",
     "selected_many": "more than {most:,} files changed, so all paths count as changed",
@@ -183,23 +187,23 @@ REASONS = {
     "waits_per_pull": "{n} run of this pull request is going, the limit is {most} | {n} runs of "
     "this pull request are going, the limit is {most}",
     "waits_no_hours": "the policy allows no NPU-hours",
-    "waits_hours": "{spent} of {limit} NPU-hours of the last 24 h are used",
-    "waits_until": "{why}, until about {at} UTC",
+    "waits_hours": "this repository used {spent} NPU-hours in the last 24 h (limit {limit})",
+    "waits_until": "{why}, room again at about {at}",
     "everything": "everything",
-    "paused_until": " until {at} UTC",
-    "waits_paused": "{what} is paused by {by}{until}: {reason}",
+    "paused_until": " until {at}",
+    "waits_paused": "{what} is paused by {by}{until} ({reason})",
     "drop_gone": "GitHub no longer shows the pull request",
     "drop_closed": "the pull request was closed",
     "gate_policy_gone": "`{ref}` no longer has `{path}`: a maintainer has to put it back, or no "
     "longer require this check",
-    "gate_policy_renamed": "`{ref}` has no `{path}`: rename `{twin}` to it",
+    "gate_policy_renamed": "`{ref}` has `{twin}`, but the bot reads only `{path}`: a maintainer "
+    "has to rename it",
     "gate_unanswered": "GitHub did not say what this change needs: {error}",
     "gate_often": "somebody moved #{number} to this commit, or to another base branch. That person "
     "has no rights here and did so often, so #{number} waits some minutes. You need not do "
     "anything. A command of somebody with triage permission does not wait",
     "github_refuses": "GitHub refuses: {error}",
-    "run_app_removed": "the app was removed from this repository: a maintainer has to install it "
-    "again",
+    "run_app_removed": "the app was removed from this repository",
     "cancelled_by_person": "cancelled by {by}",
     "trust_unasked": "nothing starts by itself",
     "trust_moved": "the pull request changed while it was looked at",
@@ -207,7 +211,7 @@ REASONS = {
     "trust_no_pull": "it runs for no pull request",
     "origin_push_to": "the push of {sha} to {branch}",
     "origin_operator": "{who}, operator",
-    "origin_nightly": "the nightly schedule `{name}` ({at:%Y-%m-%d %H:%M})",
+    "origin_nightly": "the nightly schedule `{name}` ({at:%Y-%m-%d %H:%M} UTC)",
     "origin_push": "a push of {sha}",
     "origin_found": "the head {sha}, which the bot found on GitHub",
     "origin_approval": "the approval of {by}",

@@ -2,28 +2,28 @@
 
 REPLIES = {
     "reply_for": "{command} on {sha}",
-    "refuse_level": "{suite} is a {tier} suite: starting it needs {needed} permission here, and "
-    "you have {level}. {todo}",
-    "refuse_start": "{sha} is not approved: starting {suite} on it needs {needed} permission here, "
-    "and you have {level}. {todo}",
+    "refuse_level": "{suite} was not started: it is a {tier} suite, which needs {needed} "
+    "permission here, and you have {level}. {todo}",
+    "refuse_start": "{suite} was not started: {sha} is not approved, so it needs {needed} "
+    "permission here, and you have {level}. {todo}",
     "ask_comment": "Ask somebody with {needed} permission to comment {command}.",
     "ask_click": "Ask somebody with {needed} permission to press *Re-run*.",
-    "refuse_moved": "The head moved from {old} to {new} {span} before your comment. "
-    "If you mean the new one, comment {command}.",
-    "refuse_moved_after": "The head moved from {old} to {new} after your comment was written. "
-    "If you mean the new one, comment {command}.",
+    "refuse_moved": "Nothing was done: the head moved from {old} to {new} {span} before your "
+    "comment. If you mean the new one, comment {command}.",
+    "refuse_moved_after": "Nothing was done: the head moved from {old} to {new} after your "
+    "comment was written. If you mean the new one, comment {command}.",
     "refuse_cancel_moved": "The head moved from {old} to {new} after your comment was written. The "
     "runs of the new one go on. To stop them, write {command} again.",
-    "refuse_suite": "No suite {suite}. {guess}Nothing was started.",
-    "mistake_shown": "{mistake} Nothing was started.",
-    "mistake_help": "{mistake} Nothing was started. {command} lists the commands.",
+    "refuse_suite": "Nothing was started: no suite is called {suite}. {guess}",
+    "mistake_shown": "Nothing was started. {mistake}",
+    "mistake_help": "Nothing was started. {mistake} {command} lists the commands.",
     "mistake_many": "A comment can hold at most {limit} commands. Those after the first {limit} "
     "were ignored: write them in another comment.",
-    "mistake_long": "A command can have at most {limit:,} characters. This one has more, so "
-    "nothing was started.",
-    "refuse_dry_run": "The policy says `mode: dry_run`, so nothing was started. To start suites, "
+    "mistake_long": "Nothing was started: a command can have at most {limit:,} characters, and "
+    "this one has more.",
+    "refuse_dry_run": "Nothing was started: the policy says `mode: dry_run`. To start suites, "
     "remove that line from the policy.",
-    "refuse_gone": "The policy no longer has a suite {suite}, so it was not started.",
+    "refuse_gone": "{suite} was not started: the policy no longer has it.",
     "mistake_words": "A command can have at most {limit} words.",
     "mistake_word": "{word} is not a suite's name.",
     "mistake_verb": "There is no command {word}. Did you mean {near}?",
@@ -43,32 +43,32 @@ REPLIES = {
     "help_status": "show the state of the latest attempts",
     "help_help": "show the commands",
     "unknown_topic": "There is no command {word}. {guess}The commands are:",
-    "refuse_native": "GitHub starts {suite} itself, so no command does. Once it has run, {command} "
-    "runs it again. Nothing was started.",
-    "refuse_unstarted": "GitHub has not started {suite} on {sha}, so there is nothing to run "
-    "again. The filters of its workflow decide when it starts.",
-    "refuse_no_command": "No command starts {suite}, because its `triggers` in the policy lack "
-    "`command`. Nothing was started. {command} lists the suites that commands start.",
-    "refuse_sha": "{sha} is not known as a head of this pull request. For the head now, "
-    "comment {command}.",
-    "refuse_unseen": "The pull request changed shortly before your comment, so you may not have "
-    "seen its head {new}. If you mean it, comment {command}.",
-    "refuse_approve": "Approving {sha} needs {needed} permission here, and you have {level}. "
-    "{todo}",
-    "refuse_own": "{sha} is your own commit, and nobody approves their own. "
+    "refuse_native": "Nothing was started: GitHub starts {suite} itself, so no command does. Once "
+    "it has run, {command} runs it again.",
+    "refuse_unstarted": "Nothing was started: GitHub has not started {suite} on {sha}, so there "
+    "is nothing to run again. The filters of its workflow decide when it starts.",
+    "refuse_no_command": "Nothing was started: no command starts {suite}, because its `triggers` "
+    "in the policy lack `command`. {command} lists the suites that commands start.",
+    "refuse_sha": "Nothing was done: {sha} is not known as a head of this pull request. For the "
+    "head now, comment {command}.",
+    "refuse_unseen": "Nothing was done: the pull request changed shortly before your comment, so "
+    "you may not have seen its head {new}. If you mean it, comment {command}.",
+    "refuse_approve": "{sha} was not approved: that needs {needed} permission here, and you have "
+    "{level}. {todo}",
+    "refuse_own": "{sha} was not approved: it is your own commit, and nobody approves their own. "
     "Ask somebody else with {needed} permission to comment {command}.",
-    "refuse_pusher": "GitHub does not show who pushed {sha}, so it may be your own commit. "
-    "Ask somebody with maintain permission to comment {command}.",
-    "refuse_head": "{old} is no longer the head of {pull}: that is {new} now. Nothing was "
-    "started. {todo}",
-    "refuse_closed": "{old} was the head of {pull}, which is not open. Nothing was started. To run "
-    "its suites, reopen it.",
-    "refuse_no_head": "{old} is not the head of an open pull request. Nothing was started.",
+    "refuse_pusher": "{sha} was not approved: GitHub does not show who pushed it, so it may be "
+    "your own commit. Ask somebody with maintain permission to comment {command}.",
+    "refuse_head": "Nothing was started: {old} is no longer the head of {pull}, which is {new} "
+    "now. {todo}",
+    "refuse_closed": "Nothing was started: {old} was the head of {pull}, which is not open. To "
+    "run its suites, reopen it.",
+    "refuse_no_head": "Nothing was started: {old} is not the head of an open pull request.",
     "refuse_pin": "To run {old} again nevertheless, comment {command} there.",
     "refuse_head_now": "For the head now, comment {command}.",
-    "refuse_cancel": "Cancelling {suite} needs {needed} permission here, and you have {level}. "
-    "Ask the author of the pull request, or somebody with {needed} permission, to comment "
-    "{command}.",
+    "refuse_cancel": "{suite} was not cancelled: that needs {needed} permission here, and you "
+    "have {level}. Ask the author of the pull request, or somebody with {needed} permission, to "
+    "comment {command}.",
     "refuse_rate": "A person can give {limit} commands a minute here. The rest of yours were "
     "ignored: write them again in a minute.",
     "refuse_often": "People without triage permission gave many commands here lately, so this "
@@ -77,33 +77,33 @@ REPLIES = {
     "Nothing was started, because {path} on {ref} has {n} errors, the first: {error}",
     "refuse_no_policy": "Nothing was started, because {ref} has no {path}.",
     "refuse_misnamed": "Nothing was started: {why}.",
-    "refuse_set": "{key} may not be set to {value}, so {suite} was not started. Allowed: {may}.",
-    "refuse_set_none": "No input of {suite} may be set, so it was not started. To allow it, add "
+    "refuse_set": "{suite} was not started: {key} may not be set to {value}. Allowed: {may}.",
+    "refuse_set_none": "{suite} was not started: none of its inputs may be set. To allow it, add "
     "{key} to its `settable` in the policy.",
-    "refuse_set_open": "{suite} is already queued or running on this commit, with other inputs. "
-    "{todo}",
-    "refuse_runner_open": "{suite} is already queued or running on this commit, and not for "
-    "{label} alone. {todo}",
+    "refuse_set_open": "{suite} was not started again: it is already queued or running on this "
+    "commit, with other inputs. {todo}",
+    "refuse_runner_open": "{suite} was not started again: it is already queued or running on this "
+    "commit, and not for {label} alone. {todo}",
     "cancel_first": "To start it anew, cancel it first: comment {command}.",
     "wait_first": "It does not run for this pull request alone, so wait until it has ended.",
-    "refuse_force": "`--force` needs maintain permission here, and you have {level}, so {suite} "
-    "was not started. Leave `--force` out, or ask somebody with maintain permission to comment "
+    "refuse_force": "{suite} was not started: `--force` needs maintain permission here, and you "
+    "have {level}. Leave `--force` out, or ask somebody with maintain permission to comment "
     "{command}.",
-    "refuse_hours": "{spent} of {limit} NPU-hours of the last 24 h are used, so {suite} was not "
-    "started.{when}{todo}",
-    "refuse_no_hours": "The policy allows no NPU-hours (`npu_hours_per_day: 0`), so {suite} was "
-    "not started.{todo}",
-    "refuse_hours_force": " To override the limit, somebody with maintain permission comments "
-    "{command}.",
-    "refuse_hours_when": " There is room again at {at} UTC.",
-    "refuse_runner": "{suite} does not run on {label}, only on {known}. It was not started.",
+    "refuse_hours": "{suite} was not started: this repository used {spent} NPU-hours in the last "
+    "24 h, and its limit is {limit}. It does not start by itself later.{when}{todo}",
+    "refuse_no_hours": "{suite} was not started: the policy allows no NPU-hours "
+    "(`npu_hours_per_day: 0`).{todo}",
+    "refuse_hours_force": " To start it now nevertheless, somebody with maintain permission "
+    "comments {command}.",
+    "refuse_hours_when": " There is room again at {at}: give the command again then.",
+    "refuse_runner": "{suite} was not started: it does not run on {label}, only on {known}.",
     "nothing_runs": "Nothing has run on {sha}. {command} shows which suites start, and how.",
-    "refuse_trust": "{sha} waits for an approval ({why}). Somebody with {needed} permission: press "
-    "**Approve & run** on the gate, or comment {command}.",
-    "nothing_selected": "The files of {sha} select no standard suite that a command starts. "
-    "Nothing was started. {todo}",
-    "files_unknown": "The files of the former head {sha} are no longer known. Nothing was "
-    "started. {todo}",
+    "refuse_trust": "Nothing was started: {sha} waits for an approval ({why}). Somebody with "
+    "{needed} permission: press **Approve & run** on the gate, or comment {command}.",
+    "nothing_selected": "Nothing was started: the files of {sha} select no standard suite that a "
+    "command starts. {todo}",
+    "files_unknown": "Nothing was started: the files of the former head {sha} are no longer "
+    "known. {todo}",
     "name_one": "To start one, name it: {names}.",
     "nothing_to_rerun": "There is nothing to run again on {sha}: every suite that ran has passed.",
     "nothing_ended": "There is nothing to run again on {sha} yet. Not ended: {suites}.",

@@ -202,4 +202,5 @@ POLICY = {
     "policy_needs": "{n:,} 节点 × {npus} 卡共 {total}",
     "value_new": "{count}，其中 {fresh} 个是新增的",
     "policy_check_how": "在本机上可用{command}得到相同的结果。",
+    "policy_error_short": "第 {line} 行，{path}，{message}",
 }
