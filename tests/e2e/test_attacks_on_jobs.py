@@ -73,3 +73,18 @@ async def the_branch_is_of_a_commit_whose_job_needed_nothing(world: World) -> No
     await job_ended(world, run, "build", "failure", "ValueError: x")
     assert shown(world, pull.head_sha, "units")[0] == "failure"
     assert stands(world, pull)[1] == "failure"
+
+
+async def test_who_runs_a_suite_again_that_has_no_job_runs_no_job_of_others(jobs: World) -> None:
+    pull = of_a_stranger(jobs, "gone/a.py")
+    await jobs.settle()
+    run = await begun(jobs, pull)
+    jobs.github.actions.finish(run, "success")
+    await jobs.settle()
+    await jobs.pass_time(10)
+    jobs.github.people.comment(pull, "maintainer", "/ascend-e2e rerun gone")
+    await jobs.settle()
+    await jobs.pass_time(30)
+    assert run.attempt == 1
+    told = "No job of the Actions run is called gone"
+    assert shown(jobs, pull.head_sha, "gone") == ("failure", told)

@@ -44,7 +44,7 @@ def _next(given: ReconcileInput, observed: Observed) -> steps.Step:
         return _finishing(given, observed)
     if given.run.actions_run_id is not None:
         return _following(given, observed)
-    if observed.intents:
+    if observed.intents or observed.refused is not None:
         return _dispatching(given, observed)
     if given.run.snapshot.native and given.run.rerun_of is None:
         return native.wait_for_start(given, observed)

@@ -66,6 +66,10 @@ class Dispatcher(Service):
         if how is None:
             await self._wait_for_others(claimed)
             return
+        if how.is_empty:  # all jobs are of others, which may need a higher level
+            why = Message("run_no_job", jobs=claimed.run.snapshot.suite.jobs)
+            await self._learn(claimed, claimed.run, ev.DispatchRefused(why))
+            return
         run = replace(claimed.run, actions_attempt=how.attempt)
         await self._begin(claimed, repo, (run, how), number)
 

@@ -19,6 +19,7 @@ class Rerun:
     failed_only: bool
     attempt: int = 0  # the newest attempt of the Actions run; 0: the one that is known
     job_id: int | None = None
+    is_empty: bool = False  # no job of the Actions run is the suite's: nothing is run again
 
 
 class OwnReruns(Service):
@@ -42,6 +43,8 @@ class OwnReruns(Service):
         jobs = await self._job_lists.newest(repo, run.rerun_of, seen.attempt, now)
         failed = [job for job in jobs if job.conclusion in _BAD]
         wanted = _wanted(run, jobs, failed)
+        if jobs and not wanted:
+            return Rerun(failed_only=False, is_empty=True)
         alone = wanted[0].id if len(wanted) == 1 else None
         return Rerun(bool(failed) and wanted[0] in failed, seen.attempt, alone)
 
@@ -55,9 +58,9 @@ class OwnReruns(Service):
 def _wanted(
     run: Run, jobs: tuple[ActionsJob, ...], failed: list[ActionsJob]
 ) -> tuple[ActionsJob, ...]:
-    """Return the suite's failed jobs, else the failed ones that they need, else all of its own."""
+    """Return the suite's failed jobs, else the failed ones that they need, else all."""
     own = [job for job in jobs if run.snapshot.owns(job.name)]
     needs = [need for item in run.snapshot.own_jobs for need in item.needs]
     blocked = not own or any(job.conclusion == "skipped" for job in own)
     needed = [job for job in failed if blocked and any(need.shows(job.name) for need in needs)]
-    return tuple([job for job in own if job in failed] or needed or own or jobs)
+    return tuple([job for job in own if job in failed] or needed or own)

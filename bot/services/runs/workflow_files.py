@@ -32,7 +32,7 @@ class WorkflowFiles(Service):
             "pull_request": (base, seen.head_sha),
             "pull_request_target": (base,),
         }.get(seen.event, (seen.head_sha,))
-        key = (repo.id, seen.id, tuple(suites.items()))
+        key = (repo.id, seen.id, refs, tuple(suites.items()))
         if key not in self._known:
             found = await self._read(repo, path, refs, dict(suites))
             if len(self._known) >= _REMEMBERED:

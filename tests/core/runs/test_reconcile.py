@@ -115,6 +115,9 @@ DISPATCHING = [
         learned(DispatchRefused(quote("x"))),
         at_min=0.1,
     ),
+    row(
+        ends(Outcome.BROKEN), "no job of it", AGAIN, learned(DispatchRefused(quote("x"))), at_min=1
+    ),
     row(Search(1, 1), "cancelled: found first", STOPPED, *lost(1, 0), at_min=0.1),
     row(ends(Outcome.CANCELLED), "cancelled: not found", STOPPED, *lost(1, 4), at_min=1),
     row(

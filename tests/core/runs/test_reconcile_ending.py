@@ -45,10 +45,12 @@ from tests.core.runs.steps import (
     waits,
 )
 
+OF_JOBS = replace(PLAIN, snapshot=with_changes(PLAIN.snapshot, jobs=("unit",)))
 AFTER = [
     row(concludes(Outcome.SUCCESS), "green", PLAIN, *GREEN, at_min=30),
     row(concludes(Outcome.FAILURE), "red", PLAIN, ended("failure"), at_min=30),
     row(concludes(Outcome.BROKEN), "skipped", PLAIN, ended("skipped"), at_min=30),
+    row(ends(Outcome.SKIPPED), "its jobs skipped", OF_JOBS, ended("skipped"), at_min=30),
     row(finds_rayjobs(last=True), "all RayJobs are asked for", RAY, *GREEN, at_min=30),
     row(finds_rayjobs(last=True), "even with one known", RAY, *GREEN, at_min=30, rayjobs=(DONE,)),
     row(ReadLog(), "no submitter", RAY, *GREEN, at_min=30, submitter=False),
