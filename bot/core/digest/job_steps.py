@@ -13,13 +13,16 @@ _HYDRA = re.compile(  # the words before and after what it could not do
 )
 _POST = "Post job cleanup"  # the runner's own work after the last step
 _RAYJOB_FAILED = re.compile(r"^Job '[\w.-]{1,100}' failed\b")
-_QUIET = re.compile(  # the last line of `pytest -q` and of unittest
+_SUMS_UP = re.compile(  # a session of tests: `pytest -q`, unittest, TAP, ctest, GoogleTest
     r"^(?:\d+ \w+, )*\d+ (?:passed|failed|errors?)\b.{0,160} in [\d.:]+"
-    r"|^OK(?: \(.{1,80}\))?$|^FAILED \((?:failures|errors)="
+    r"|^OK(?: \(.{1,80}\))?$|^FAILED \((?:failures|errors)=|^(?:not )?ok \d+\b"
+    r"|^\d+% tests passed, \d+ tests? failed out of \d+|^\[ +(?:PASSED|FAILED) +\] \d+ tests?\b"
 )
-_FAILED = re.compile(r"(?i)\b(?:failed|errors?)\b")
+_FAILED = re.compile(r"(?i)\b(?:failed|errors?)\b|^not ok ")
+_NONE_FAILED = re.compile(r"\b0 tests? failed out of")
 _BY_DESIGN = re.compile(
     r"(?i)\bearly[- ]?stop|\bstopp?(?:ed|ing) early|提前(?:停止|结束|终止)|早停"
+    r"|^\s*exiting program at iteration \d"  # Megatron's exit interval
     r"|^\+ (?:.{1,80} )?timeout (?:-\S+ (?:[A-Z]+ )?){0,6}[\d.]+[smhd]? "  # the script's own limit
 )
 
@@ -29,7 +32,7 @@ _NOT_RUN = re.compile(  # an interpreter without its script, a program that refu
 )
 _TELLS = re.compile(  # a line without any of it tells nothing here
     r"overrides|HYDRA|^Post job|^Job '|^OK|passed|failed|FAILED|[Ee]rror|(?i:early)|timeout "
-    r"|^(?:bash|sh): |can't open|Total training|提前|早停"
+    r"|^(?:not )?ok \d|PASSED|exiting program|^(?:bash|sh): |can't open|Total training|提前|早停"
 )
 _ANNOUNCED = re.compile(r"\bTotal training steps: (\d{1,9})\b")
 
@@ -83,7 +86,7 @@ class JobSteps:
             self._end(calm)
         elif _RAYJOB_FAILED.match(text):
             self.rayjobs.add(self.number)
-        elif _QUIET.match(text):
+        elif _SUMS_UP.match(text):
             self.tested(no, text)
         elif _BY_DESIGN.search(text):
             self.by_design.add(self.number)
@@ -94,7 +97,8 @@ class JobSteps:
 
     def tested(self, no: int, text: str) -> None:
         """Remember the line that sums up a session of tests."""
-        self.sessions[self.number] = Session(no, _FAILED.search(text) is None)
+        failed = _FAILED.search(text) and not _NONE_FAILED.search(text)
+        self.sessions[self.number] = Session(no, not failed)
 
     def ends(self, calm: int) -> dict[int, StepEnd]:
         """Return the end of each step; the last one has come to the end of the log."""

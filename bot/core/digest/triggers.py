@@ -46,7 +46,7 @@ _WORDS = (
     # ends
     "Post job cleanup", "[Ee]arly[- ]?stop", "\\btimeout -?\\w", "topp?(?:ed|ing) early",
     "提前", "早停", "verride", "Total training steps", "没有那个文件",
-    "^OK(?: \\(|$)",
+    "^(?:not )?(?:OK|ok)(?: [\\d(]|$)", "% tests passed", "exiting program",
 )  # fmt: skip
 TRIGGERS = "(?m)" + "|".join(_WORDS)
 BARS = r"\| \d{1,9}/\d{1,9} \["  # tqdm: only signs of progress

@@ -25,6 +25,7 @@ ADVICE = {
     "died": "advice_hidden",
     "died_at": "advice_hidden",
     "died_short": "advice_hidden",
+    "died_unexplained": "advice_hidden",
     "run_skipped": "advice_skipped",
     "run_idle": "advice_idle",
     "run_no_job": "advice_no_job",

@@ -133,7 +133,7 @@ def _failed(writer: MarkdownWriter, end: Ending, why: str) -> str:
         return writer.text("failure_needs", why=capital(why), cause=told) if told else capital(why)
     if told:
         return told
-    if end.why.key == "died_short":
+    if end.why.key in {"died_short", "died_unexplained"}:
         return writer.text("failure", why=why)
     if end.shown.digest and (told := _without_cause(writer, end.shown, end.shown.digest)):
         return told

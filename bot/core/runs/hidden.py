@@ -10,7 +10,7 @@ from bot.core.policy.models import OnHiddenFailure
 from bot.core.runs.observed import Observed
 from bot.core.runs.verdict import Decided
 
-HIDES = ("died", "died_at", "died_short")  # the keys of what a green end hides
+HIDES = ("died", "died_at", "died_short", "died_unexplained")  # the keys of what a green end hides
 
 
 def is_looked_for(run: Run) -> bool:
@@ -37,6 +37,6 @@ def _why(digest: Digest) -> Message:
     short = progress is not None and progress.total is not None and progress.step < progress.total
     cause = digest.what if digest.found is Found.CAUSE else ""
     if progress is None or not short:
-        return Message("died", cause=cause)
+        return Message("died", cause=cause) if cause else Message("died_unexplained")
     fields = {"step": progress.step, "total": progress.total or 0}
     return Message("died_at", cause=cause, **fields) if cause else Message("died_short", **fields)

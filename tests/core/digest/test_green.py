@@ -6,8 +6,8 @@ from tests.core.digest.green_cases import load_green
 
 
 def test_no_log_of_a_job_that_passed_gives_a_false_alarm() -> None:
-    innocent = [case for case in load_green() if case.hidden is None]
-    assert len(innocent) >= 20
+    innocent = [case for case in load_green() if case.hidden is None and not case.missed]
+    assert len(innocent) >= 50
     assert [case.name for case in innocent if case.digest.hidden] == []
 
 

@@ -84,6 +84,11 @@ ENDS: Mapping[str, SuiteView] = {
         Message("died_short", step=7, total=15),
         read(Digest(hidden=True, found=Found.NOTHING, tail=("step:7 - loss:0.2",))),
     ),
+    "failure-died-unexplained": unit(
+        Outcome.FAILURE,
+        Message("died_unexplained"),
+        read(Digest(hidden=True, found=Found.NOTHING, tail=("33% tests passed",))),
+    ),
     "failure-died": unit(
         Outcome.FAILURE,
         Message("died", cause=s.OOM.what),

@@ -296,7 +296,7 @@ def test_a_rerun_needs_the_tiers_level_and_no_approval(level: Level) -> None:
 
 def test_a_refused_rerun_says_what_github_runs_again() -> None:
     text = refusal(native(a_run(workflow="own.yml")), 403, "Unable to retry")
-    assert text.startswith("GitHub refuses to run `own.yml` again: the run is older than 30 days")
+    assert text.startswith("GitHub refuses to run `own.yml` again (older than 30 days")
     assert text.endswith("GitHub said: Unable to retry")
 
 

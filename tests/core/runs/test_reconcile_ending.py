@@ -335,9 +335,13 @@ HIDDEN = [
     ("digest", "why"),
     [
         (UNKNOWN, "so it is"),
-        (DIED, "its log shows that a process died: ValueError: x"),
-        (AT_SEVEN, "it ended at step 7 of 15: ValueError: x"),
+        (DIED, "its log shows that a process died (ValueError: x)"),
+        (AT_SEVEN, "it ended at step 7 of 15 (ValueError: x)"),
         (SHORT, "it ended at step 7 of 15"),
+        (
+            Digest(hidden=True, found=Found.NOTHING),
+            "its log shows that a process died, or that tests failed",
+        ),
     ],
 )
 def test_a_green_end_says_what_it_hides(digest: Digest, why: str) -> None:

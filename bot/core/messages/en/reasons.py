@@ -14,6 +14,7 @@ REASONS = {
     "probably ran nothing",
     "died": "its log shows that a process died ({cause})",
     "died_at": "it ended at step {step} of {total} ({cause})",
+    "died_unexplained": "its log shows that a process died, or that tests failed",
     "died_short": "it ended at step {step} of {total}",
     "run_job_failed": "the job {job} failed, though GitHub calls the Actions run a success",
     "run_own_failed": "A job of the suite failed",

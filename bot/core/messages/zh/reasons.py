@@ -12,6 +12,7 @@ REASONS = {
     "run_too_early_unknown": "刚开始就显示通过（下限 {minutes} 分钟），可能没有真正运行测试",
     "died": "日志显示有进程异常退出（{cause}）",
     "died_at": "在第 {step}/{total} 步就结束了（{cause}）",
+    "died_unexplained": "日志显示有进程异常退出，或有测试失败",
     "died_short": "在第 {step}/{total} 步就结束了",
     "run_job_failed": "作业{job}失败，但 GitHub 显示 Actions 运行成功",
     "run_own_failed": "该套件的一个作业失败",
