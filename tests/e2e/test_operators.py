@@ -48,13 +48,13 @@ async def test_a_paused_label_says_who_why_and_until_and_runs_again_when_resumed
     assert await operator.pause(f"label:{LABEL}", "maintenance", until) is None
     pull = world.open_pull(path="verl/b.py", text="b")
     await world.settle()
-    said = f"{LABEL} is paused by kim until 23:00 UTC: maintenance"
+    said = f"{LABEL} is paused by kim until 23:00 UTC (maintenance)"
     assert world.check("unit", pull.head_sha).title == f"Queued: {said}"
     await world.pass_time(70)
     assert said in (world.gate(pull.head_sha).summary or "")
     await operator.pause(f"label:{LABEL}", "a new driver", None)
     await world.pass_time(70)
-    said = f"{LABEL} is paused by kim: a new driver"
+    said = f"{LABEL} is paused by kim (a new driver)"
     assert world.check("unit", pull.head_sha).title == f"Queued: {said}"
     assert said in (world.gate(pull.head_sha).summary or "")
     assert [run.inputs["sha"] for run in world.github.runs()] == [runnable.head_sha]

@@ -152,7 +152,7 @@ async def test_a_dispatch_that_github_does_not_take_is_told_by_its_check_run(
         pull = world.open_pull()
         await world.settle()
         since = f"{world.clock.now():%H:%M}"
-        words = f"GitHub has failed to start the workflow since {since}: {status} {said}"
+        words = f"GitHub has failed to start the workflow since {since} UTC ({status} {said})"
         for _ in range(looks):
             assert words in str(world.check("unit", pull.head_sha).title)
             assert list(failing(world)) == ["dispatch"]

@@ -288,14 +288,15 @@ _RERUN = {
     "retry_refused": "rerun_same",
     "retry_fix_first": "rerun_fixed",
 }
-_SKIPPED_AGAIN = frozenset({"run_idle", "run_skipped"})  # the workflow would do the same
+# Another run would end in the same way until somebody mends the workflow or the runner.
+_SAME_AGAIN = frozenset({"run_idle", "run_skipped", "run_no_runner"})
 
 
 def again(writer: MarkdownWriter, end: Ending) -> str:
     """Return how a person runs it again, and what comes first where that alone fails again."""
     if end.run.retry or not can_run_again(end.run):
         return ""
-    plain = "rerun_fixed" if reason(end.run).key in _SKIPPED_AGAIN else "rerun_how"
+    plain = "rerun_fixed" if reason(end.run).key in _SAME_AGAIN else "rerun_how"
     return rerun_how(writer, end.run, _RERUN.get(_never_again(end), plain))
 
 

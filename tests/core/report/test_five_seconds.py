@@ -76,6 +76,12 @@ def test_whoever_sees_a_run_that_is_retried_is_told_to_do_nothing(language: str)
 
 
 @pytest.mark.parametrize("language", TABLES)
+def test_a_wait_that_ends_by_itself_leaves_nothing_to_do(language: str) -> None:
+    for name in ("queued-submitter", "queued-paused", "queued-hours", "queued-per-pull"):
+        assert NOTHING_TO_DO[language].lower() in made(language)[name].summary.lower(), name
+
+
+@pytest.mark.parametrize("language", TABLES)
 def test_the_title_of_a_run_that_passed_says_that_it_does_not_count(language: str) -> None:
     said = made(language)["success-by-command"]
     assert NOT_COUNTED[language] in said.title

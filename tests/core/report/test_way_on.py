@@ -300,7 +300,7 @@ def test_a_gate_says_how_a_wait_ends_that_all_its_suites_share() -> None:
         assert "starts by itself when the pause ends" in gate(GATES[name]).summary
     assert "by itself" not in gate(GATES["waiting-different"]).summary
     beside = gate(GATES["waiting-runs-of-pull"]).summary
-    assert "\n\n`npu-unit`: It starts by itself when one of them has ended." in beside
+    assert "\n\n`npu-unit`: It starts by itself when one of them has ended;" in beside
     assert "`multinode-ppo`: It starts" not in gate(GATES["waiting-paused"]).summary
     assert "A maintainer looks" not in gate(GATES["approved"]).summary
 

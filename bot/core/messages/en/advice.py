@@ -69,11 +69,11 @@ ADVICE = {
     "when the submitter answers again.",
     "wait_github": "You need not do anything: it is tried again by itself.",
     "wait_token": "Whoever runs the bot has to set it. Then it goes on by itself.",
-    "wait_pause": "It starts by itself when the pause ends.",
-    "wait_hours": "It starts by itself when there is room again.",
+    "wait_pause": "It starts by itself when the pause ends; you need not do anything.",
+    "wait_hours": "It starts by itself when there is room again; you need not do anything.",
     "wait_no_hours": "Ask a maintainer to raise `npu_hours_per_day` in {path}. Then it starts by "
     "itself.",
-    "wait_per_pull": "It starts by itself when one of them has ended.",
+    "wait_per_pull": "It starts by itself when one of them has ended; you need not do anything.",
     "wait_pool": "Ask a maintainer to raise `npus` of this pool in {path}. Then it starts by "
     "itself, but not before.",
     "wait_force": "To start it now, somebody with maintain permission comments {command}.",
