@@ -92,7 +92,7 @@ async def on_an_old_gate(world: World, pull: Pull) -> None:
     world.github.people.press(gate.id, "approve", "writer")
     await world.pass_time(10)
     answer = world.gate(old)
-    now = f"is no longer the head of #{pull.number}: that is `{pull.head_sha[:7]}` now."
+    now = f"is no longer the head of #{pull.number}, which is `{pull.head_sha[:7]}` now."
     assert now in (answer.summary or "")
     assert paste("approve", pull.head_sha) in (answer.summary or "")
     assert (answer.id != gate.id, answer.conclusion) == (True, "action_required")

@@ -85,7 +85,7 @@ async def test_a_night_runs_its_suites_on_the_head_of_its_branch(world: World) -
     assert world.check("unit", sha).conclusion == "success"
     failed = world.check("nightly-grpo", sha)
     assert failed.conclusion == "failure"
-    assert f"Started by the nightly schedule `a2` ({firing.at:%Y-%m-%d} 17:00)." in (
+    assert f"Started by the nightly schedule `a2` ({firing.at:%Y-%m-%d} 17:00 UTC)." in (
         failed.summary or ""
     )
     assert world.github.check("ascend-ci", sha) is None

@@ -29,7 +29,7 @@ async def test_a_pause_bars_its_label_until_it_is_resumed(store: Store) -> None:
     (first,) = await runs(store, 1)
     assert await store.pauses.start(PAUSE, entry()) is None
     assert await store.pauses.in_force(NOW) == (PAUSE,)
-    why = "a3 is paused by kim: maintenance"
+    why = "a3 is paused by kim (maintenance)"
     assert await store.queue.acquire(first, ((SLOT,),), NOW) == Blocked(quote(why), None, "pause")
     assert await store.pauses.end("label:a3", entry("resume")) == PAUSE
     assert await store.pauses.in_force(NOW) == ()

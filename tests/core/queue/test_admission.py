@@ -51,7 +51,7 @@ def test_a_pool_that_is_gone_stays_and_none_comes_to_a_run_without() -> None:
     [
         (16, "", ["a3", "gone"]),
         (8, "", ["gone"]),
-        (7, "it needs 8 NPUs of cluster, which has only 7 now", []),
+        (7, "it needs 8 NPUs, and cluster has only 7 in all", []),
     ],
 )
 def test_a_pool_made_smaller_leaves_the_labels_that_fit(
