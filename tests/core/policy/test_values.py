@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from bot.core.digest import signatures
 from bot.core.policy.document import Document
-from bot.core.policy.errors import problems_of
+from bot.core.policy.errors import problems_of, unknown
 from bot.core.policy.models import Policy, Signature, Suite, policy_schema
 from bot.core.policy.values import STORED
 from tests.core.policies import BASE, errors, loaded, with_suite
@@ -275,3 +275,12 @@ def test_every_key_of_the_schema_is_described() -> None:
     ]
     assert bare == []
     assert "class" in schema["$defs"]["Signature"]["properties"]
+
+
+def test_an_unknown_name_is_told_beside_the_names_that_there_are() -> None:
+    said = [str(unknown("pool", "a", known)) for known in ([], ["cluster"], ["ab"])]
+    assert said == [
+        "unknown pool `a`; none is known",
+        "unknown pool `a`; known: `cluster`",
+        "unknown pool `a`; did you mean `ab`?",
+    ]
