@@ -105,6 +105,7 @@ limits:"""
     other = world.github.people.open_pull("maintainer", touched)
     gone = world.github.people.open_pull("maintainer", {f"{FOLDER}/multinode.yml": None})
     await world.settle()
+    await world.pass_time(11)  # a list that only removes is believed some seconds later
     check = world.github.check(NAME, pull.head_sha)
     assert check is not None
     assert (check.conclusion, check.title) == ("success", "1 change, none loosens a rule")

@@ -219,7 +219,7 @@ def _kinds(writer: MarkdownWriter, end: Ending) -> list[str]:
             return [words]
         return [writer.text("not_yours" if _is_proven(end.cause) else "not_yours_probably"), words]
     if end.outcome is Outcome.TIMED_OUT:
-        return [capital(writer.text("row_timed_out"))]
+        return [writer.text("kind_timed_out")]
     digest = end.shown.digest
     if digest is None or end.silent:
         return [writer.text("class_unknown")]
