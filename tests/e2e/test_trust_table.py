@@ -216,7 +216,9 @@ async def test_files_of_another_head_make_nothing_trusted(world: World) -> None:
         await waits(world, pull)
         assert f"This commit changes `{HIDDEN}`" in (world.gate(sha).summary or "")
     assert started(world) == []
-    pull = world.github.people.open_pull("write", REMOVED, FORK)  # its own list is believed, some seconds later
+    pull = world.github.people.open_pull(
+        "write", REMOVED, FORK
+    )  # its own list is believed, some seconds later
     await world.pass_time(11)
     assert started(world) == [pull.head_sha]
 
