@@ -34,7 +34,8 @@ ADVICE = {
     "advice_idle": "If your change touched {workflow}, look at `if:` and `runs-on:` of its jobs. "
     "Else ask a maintainer to look at them.",
     "advice_idle_ran": "Open the {actions} and see on which runners its jobs ran. If your change "
-    "touched {workflow}, correct `runs-on:` there. Else ask a maintainer to look at it.",
+    "touched {workflow}, correct `runs-on:` there and push: that starts it anew. Else ask a "
+    "maintainer to look at it.",
     "advice_no_job": "Look at `jobs` of the suite in the policy: each is a key in {workflow}, or "
     "the name that GitHub shows.",
     "advice_startup": "Open the {actions}: GitHub names the error in {workflow} there.",
@@ -84,6 +85,7 @@ ADVICE = {
     "works again.",
     "advice_unread_job": "Open the job {job} in the {actions}: it shows the step that failed. The "
     "whole run is green, probably because of `continue-on-error`.",
-    "advice_hung": "At {pace} a step, {steps} take about {span}: it probably hung. Look in the "
-    "log at what came after step {step}, and re-run to see whether it hangs there again.",
+    "advice_hung": "At {pace} a step, {steps} take about {span}: it probably hung. Re-run it: "
+    "if it hangs after step {step} again, look for the cause in your change; else it was "
+    "probably the machine.",
 }

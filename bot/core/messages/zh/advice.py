@@ -30,7 +30,8 @@ ADVICE = {
     "advice_idle": "如果本次改动涉及{workflow}，请检查其中各作业的 `if:` 和 `runs-on:`；"
     "否则请联系维护者检查。",
     "advice_idle_ran": "打开{actions}，查看各作业在哪些 runner 上运行。如果本次改动涉及"
-    "{workflow}，请修正其中的 `runs-on:`；否则请联系维护者检查。",
+    "{workflow}，请修正其中的 `runs-on:` 并推送，推送后会重新运行；否则请联系维护者"
+    "检查。",
     "advice_no_job": "检查策略中该套件的 `jobs`：应为{workflow}中的键，或 GitHub 显示的名称。",
     "advice_startup": "打开{actions}：GitHub 在那里指出{workflow}的错误。",
     "advice_too_early": "如果本次改动涉及{workflow}或会跳过测试，请打开{actions}查看被跳过的测试。"
@@ -69,6 +70,6 @@ ADVICE = {
     "wait_submitter_start": "无需操作：提交服务恢复后会自动启动。",
     "advice_unread_job": "打开{actions}中的作业{job}，查看失败的步骤。整个运行显示成功，可能是因为"
     "设置了 `continue-on-error`。",
-    "advice_hung": "每步{pace}，{steps}约需{span}，因此很可能已卡住。请在日志中查看第 {step} 步之"
-    "后的内容；可重跑一次，看是否仍卡在同一处。",
+    "advice_hung": "每步{pace}，{steps}约需{span}，因此很可能已卡住。请重跑一次：如果仍卡在"
+    "第 {step} 步之后，请在本次改动中查找原因；否则多半是机器问题。",
 }
