@@ -5,8 +5,9 @@ The loop never waits for the disk, and hands a transaction over once instead of 
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -23,7 +24,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.sql import Insert
 
-from bot.store.direct import Direct, DirectRows, Values, directly, shape_of
+from bot.store.direct import Direct, DirectRows, directly, shape_of
 
 Answer = TypeVar("Answer")
 Found = TypeVar("Found")
@@ -90,7 +91,8 @@ class SqliteConnection:
         """Execute a statement for each row; return how many rows it changed each time."""
         known = directly(statement, shape_of(rows[0]))
         assert known is not None  # it is a plain one
-        return [self._drive(known, row).rowcount for row in rows]
+        with self._driver(known) as driver:
+            return [driver.execute(known.sql, known.parameters(row)).rowcount for row in rows]
 
     def _found(self, statement: Executable, given: Any) -> DirectRows | None:
         """Execute a statement that is kept: one that comes again. None: SQLAlchemy has to."""
@@ -101,12 +103,14 @@ class SqliteConnection:
         known = directly(statement, shape_of(one))
         if known is None or (known.columns and one is not given):
             return None
-        return self._drive(known, given)
+        with self._driver(known) as driver:
+            return known.execute(driver, given)
 
-    def _drive(self, known: Direct, given: Values | Sequence[Values]) -> DirectRows:
+    @contextmanager
+    def _driver(self, known: Direct) -> Iterator[Any]:
         driver: Any = self._connection.connection.dbapi_connection
         try:
-            return known.execute(driver.cursor(), given)
+            yield driver.cursor()
         except sqlite3.Error as error:
             raise DBAPIError.instance(known.sql, None, error, sqlite3.Error) from error
 

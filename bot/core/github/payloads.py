@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 from typing import Any, TypeGuard, TypeVar
 
 from bot.core.github import events as e
@@ -50,13 +51,10 @@ def parse(name: str, payload: Payload, app_id: int | None) -> Event | Ignored | 
 
 def _at(payload: Payload, path: str) -> Any:
     """Return what lies at a dotted path; a missing or null step on the way is an error."""
-    value: Any = payload
     try:
-        for step in _steps(path):
-            value = value[step]
+        return reduce(getitem, _steps(path), payload)
     except (KeyError, TypeError):  # of a dict; of what is none
         raise _WrongShapeError(f"{path} is missing") from None
-    return value
 
 
 @cache
@@ -87,13 +85,10 @@ def _number(payload: Payload, path: str) -> int:
 
 def _maybe(payload: Payload, path: str) -> Any:
     """Return what lies at a dotted path, None when any step is missing or null."""
-    value: Any = payload
     try:
-        for step in _steps(path):
-            value = value[step]
+        return reduce(getitem, _steps(path), payload)
     except (KeyError, TypeError):
         return None
-    return value
 
 
 def _maybe_number(payload: Payload, path: str) -> int | None:
