@@ -1,6 +1,5 @@
 """Engines and transactions: one writer beside readers on SQLite, a pool on PostgreSQL."""
 
-import asyncio
 import sqlite3
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Executor
@@ -22,10 +21,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from sqlalchemy.ext.asyncio import create_async_engine
 
 from bot.ports.wake import Wake
+from bot.store.postgres import PostgresPool
 from bot.store.sqlite import Rows, SqliteFile
 from bot.store.trouble import TroubleLog, is_outside, sqlstate
 
@@ -36,8 +34,6 @@ Insert = postgresql.Insert | sqlite.Insert
 Query = Select[*tuple[Any, ...]] | CompoundSelect[*tuple[Any, ...]]
 AnyRow = Row[*tuple[Any, ...]]
 
-# Connections of one process; 100 is PostgreSQL's default limit for all replicas together.
-_POOL = 8
 # A deadlock's victim is run again: the other one has gone on by then.
 _TRIES = 5
 _DEADLOCK, _SERIALIZATION = "40P01", "40001"
@@ -115,26 +111,6 @@ async def all_scalars(
     return tuple(await conn.scalars(query, parameters))
 
 
-class _PostgresPool:
-    """Connections to a server."""
-
-    def __init__(self, url: str) -> None:
-        self._engine = create_async_engine(url, pool_size=_POOL, max_overflow=0)
-        self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._turn = asyncio.Semaphore(_POOL)
-
-    async def read(self, work: Work[Answer]) -> Answer:
-        async with self._reader.connect() as conn:
-            return await work(conn)
-
-    async def write(self, work: Work[Answer]) -> Answer:
-        async with self._turn, self._engine.begin() as conn:
-            return await work(conn)
-
-    async def close(self) -> None:
-        await self._engine.dispose()
-
-
 class Database:
     """Runs transactions; the one place where database errors become ``DatabaseTrouble``."""
 
@@ -145,14 +121,14 @@ class Database:
         self._unreachable = refusals(url)
         self.transactions = 0
         """Write transactions committed so far."""
-        self._opened = SqliteFile(url, executor) if is_sqlite(url) else _PostgresPool(url)
+        self._opened = SqliteFile(url, executor) if is_sqlite(url) else PostgresPool(url)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
         """Raise ``DatabaseTrouble`` for a database that can't be reached, or takes no writes."""
         try:
             yield
-        except (OperationalError, InterfaceError, PoolTimeoutError, OSError) as error:
+        except (OperationalError, InterfaceError, OSError) as error:
             raise self.trouble.failed(error) from error
         except DBAPIError as error:
             if not is_outside(error):

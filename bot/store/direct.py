@@ -1,4 +1,4 @@
-"""Statements that are kept, as SQLite's driver takes them.
+"""Statements that are kept, as the drivers of the databases take them.
 
 SQLAlchemy takes ten times as long for one as SQLite: it looks for the text of an equal statement,
 and gets ready for any kind of answer. Of a statement that is executed again and again the text, the
@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from weakref import WeakSet
 
 from sqlalchemy import Column, Executable
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.engine import IteratorResult
+from sqlalchemy.engine import Dialect, IteratorResult
 from sqlalchemy.engine.result import SimpleResultMetaData
 from sqlalchemy.types import TypeEngine
 
@@ -20,9 +20,11 @@ Shape = tuple[tuple[str, int | None], ...]
 Values = Mapping[str, Any]
 _Process = Callable[[Any], Any] | None
 
-_KEPT = 2000  # far more than there are kept statements: each length of a list makes one
-_DIALECT = sqlite.dialect()
+_KEPT = 2000  # far more than there are kept statements: lists of each size make one
+_ROUNDED = 1024  # longer lists are rare; rounded they could be more than a database takes
 _NO_COLUMNS = SimpleResultMetaData(())
+
+_seen: WeakSet[Executable] = WeakSet()
 
 
 class DirectRows(IteratorResult[*tuple[Any, ...]]):
@@ -47,7 +49,9 @@ class Direct:
         """Return the parameters in their order, as they are stored."""
         made = list(self.constants)
         for place, name, at, process in self.given:
-            value = values[name] if at is None else values[name][at]
+            value = values[name]
+            if at is not None:  # of a list, whose last item fills the rest of its places
+                value = value[at] if at < len(value) else value[-1]
             made[place] = value if process is None else process(value)
         return made
 
@@ -60,21 +64,34 @@ class Direct:
         return DirectRows(self.columns, cursor.fetchall() if self.columns else (), cursor.rowcount)
 
 
+def known_statement(statement: Executable, given: Any, dialect: Dialect) -> Direct | None:
+    """Return a statement that is kept: one that comes again. None: SQLAlchemy has to execute it."""
+    if statement not in _seen:
+        _seen.add(statement)
+        return None
+    return directly(statement, shape_of(given if isinstance(given, Mapping) else given[0]), dialect)
+
+
 def shape_of(values: Values) -> Shape:
-    """Return what a statement's text depends on: its parameters' names, and how long a list is."""
+    """Return what a statement's text depends on: its parameters' names, and a list's places."""
     return tuple(
-        (name, len(value) if isinstance(value, list | tuple) else None)
+        (name, _places(len(value)) if isinstance(value, list | tuple) else None)
         for name, value in values.items()
     )
 
 
+def _places(items: int) -> int:
+    """Return the places of a list in a statement: a power of two, so that few texts are made."""
+    return 1 << (items - 1).bit_length() if 0 < items <= _ROUNDED else items
+
+
 @lru_cache(_KEPT)
-def directly(statement: Executable, shape: Shape) -> Direct | None:
+def directly(statement: Executable, shape: Shape, dialect: Dialect) -> Direct | None:
     """Return a statement as the driver takes it; None: only SQLAlchemy can execute it."""
     # A copy: what is asked of a statement is remembered by those made from it, even if it is wrong.
     exported: Any = getattr(statement.execution_options(), "exported_columns", None)
     compiled: Any = statement.compile(  # type: ignore[attr-defined]
-        dialect=_DIALECT, column_keys=[name for name, _ in shape]
+        dialect=dialect, column_keys=[name for name, _ in shape]
     )
     made_by_python = (*compiled.insert_prefetch, *compiled.update_prefetch)
     if exported is None or made_by_python or compiled.literal_execute_params:
@@ -93,7 +110,7 @@ def directly(statement: Executable, shape: Shape) -> Direct | None:
             sources |= {part: (name, at) for at, part in enumerate(parts)}
         else:
             sources[its] = (name, None)
-    processes = {name: _encoder(bind.type) for name, bind in compiled.binds.items()}
+    processes = {name: _encoder(bind.type, dialect) for name, bind in compiled.binds.items()}
     processes |= state.processors
     places = tuple(enumerate(state.positiontup))
     return Direct(
@@ -107,7 +124,7 @@ def directly(statement: Executable, shape: Shape) -> Direct | None:
             for place, name in places
             if name in sources
         ),
-        columns=_columns(exported) if len(exported) else None,
+        columns=_columns(exported, dialect) if len(exported) else None,
     )
 
 
@@ -115,13 +132,13 @@ def _stored(value: Any, process: _Process) -> Any:
     return value if process is None else process(value)
 
 
-def _encoder(kind: TypeEngine[Any]) -> _Process:
-    return kind.dialect_impl(_DIALECT).bind_processor(_DIALECT)
+def _encoder(kind: TypeEngine[Any], dialect: Dialect) -> _Process:
+    return kind.dialect_impl(dialect).bind_processor(dialect)
 
 
-def _columns(exported: Any) -> SimpleResultMetaData:
+def _columns(exported: Any, dialect: Dialect) -> SimpleResultMetaData:
     decoders = [
-        column.type.dialect_impl(_DIALECT).result_processor(_DIALECT, None)
+        column.type.dialect_impl(dialect).result_processor(dialect, None)
         for column in exported.values()
     ]
     named = [  # by its name, too, where its key is another one

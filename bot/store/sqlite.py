@@ -9,7 +9,6 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
-from weakref import WeakSet
 
 from sqlalchemy import (
     Connection,
@@ -24,7 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.sql import Insert
 
-from bot.store.direct import Direct, DirectRows, directly, shape_of
+from bot.store.direct import Direct, DirectRows, directly, known_statement, shape_of
 
 Answer = TypeVar("Answer")
 Found = TypeVar("Found")
@@ -35,8 +34,6 @@ Rows = CursorResult[*tuple[Any, ...]] | DirectRows
 _BUSY_S = 5
 _READERS = 4
 _PRAGMAS = ("synchronous=FULL", "foreign_keys=ON")
-
-_seen: WeakSet[Executable] = WeakSet()
 
 
 def _engine(url: str) -> Engine:
@@ -89,19 +86,15 @@ class SqliteConnection:
 
     def execute_each(self, statement: Insert, rows: Sequence[dict[str, Any]]) -> list[int]:
         """Execute a statement for each row; return how many rows it changed each time."""
-        known = directly(statement, shape_of(rows[0]))
+        known = directly(statement, shape_of(rows[0]), self.dialect)
         assert known is not None  # it is a plain one
         with self._driver(known) as driver:
             return [driver.execute(known.sql, known.parameters(row)).rowcount for row in rows]
 
     def _found(self, statement: Executable, given: Any) -> DirectRows | None:
-        """Execute a statement that is kept: one that comes again. None: SQLAlchemy has to."""
-        if statement not in _seen:
-            _seen.add(statement)
-            return None
-        one = given if isinstance(given, Mapping) else given[0]
-        known = directly(statement, shape_of(one))
-        if known is None or (known.columns and one is not given):
+        """Execute a statement that is kept; None: SQLAlchemy has to."""
+        known = known_statement(statement, given, self.dialect)
+        if known is None or (known.columns and not isinstance(given, Mapping)):
             return None
         with self._driver(known) as driver:
             return known.execute(driver, given)
