@@ -18,7 +18,7 @@ def test_every_error_is_one_line_with_file_line_and_path(tmp_path: Path) -> None
     result = check(path, "version: 1\nrunners: {a: {npus: x}}\nmoed: on\n")
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
-        f'{path}:2: runners.a.npus: is a whole number, not the text "x"',
+        f'{path}:2: runners.a.npus: must be a whole number, not the text "x"',
         f"{path}:3: moed: unknown key `moed`; did you mean `mode`?",
     ]
 

@@ -98,7 +98,7 @@ def test_a_wrong_policy_is_a_no_with_its_errors_on_stderr(tmp_path: Path) -> Non
     path.write_text("version: 2\nrunners: {a: {}}\n")
     result = explain("--policy", str(path), "a.py")
     assert result.exit_code == 1
-    assert result.stderr.startswith(f"{path}:1: version: is 1, the only version")
+    assert result.stderr.startswith(f"{path}:1: version: must be 1, the only version")
     assert result.stdout == ""
 
 

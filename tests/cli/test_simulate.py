@@ -153,7 +153,7 @@ def test_a_wrong_policy_is_a_no_with_its_errors_on_stderr(
     result = simulate(*arguments, "--commits", files["commits"], "--json")
     assert result.exit_code == 1
     assert result.stdout == ""
-    assert result.stderr.startswith(f"{files['wrong']}:1: version: is 1")
+    assert result.stderr.startswith(f"{files['wrong']}:1: version: must be 1")
 
 
 @pytest.mark.parametrize(

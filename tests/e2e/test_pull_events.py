@@ -304,10 +304,10 @@ async def test_a_push_waits_a_moment_for_further_ones_but_its_check_does_not(
         check = world.check("unit", pull.head_sha)
         assert (check.status, check.title) == (
             "queued",
-            "Queued: waiting a moment for further pushes",
+            "Queued: it starts in a moment unless another push comes",
         )
         table = str(world.gate(pull.head_sha).summary)
-        assert "queued: waiting a moment for further pushes" in table
+        assert "queued: it starts in a moment unless another push comes" in table
         await world.settle()
         await world.pass_time(40)
         assert len(world.github.runs()) == 1

@@ -61,7 +61,8 @@ async def test_an_infrastructure_failure_is_tried_again_once_and_nothing_else_is
     assert "attempt 2 follows" in str(told.title)
     again = {run.inputs["sha"]: run for run in world.github.runs()[5:]}
     assert again.keys() == {infra.head_sha, lost.head_sha}
-    world.github.actions.finish(again[lost.head_sha], "success")
+    lose_runner(world, again[lost.head_sha])
+    world.github.actions.finish(again[lost.head_sha], "failure")
     first, second = (
         check for check in world.github.check_runs(infra.head_sha) if check.name == "Ascend / unit"
     )
@@ -72,7 +73,10 @@ async def test_an_infrastructure_failure_is_tried_again_once_and_nothing_else_is
     world.github.actions.finish(again[infra.head_sha], "failure", log=HCCL)
     await world.pass_time(10)
     assert "retrying" not in (world.check("unit", infra.head_sha).title or "")
-    assert world.gate(infra.head_sha).conclusion == "failure"
+    assert world.gate(infra.head_sha).title == "unit failed: HCCL call failed"  # perhaps of a rank
+    assert world.gate(lost.head_sha).title == "unit failed, not your change: CI runner lost"
+    full = pulls["verl/env/image.py"].head_sha
+    assert world.gate(full).title == "unit failed: No space left on device"
     assert len(world.github.runs()) == 7
     ends = {path: world.check("unit", pull.head_sha).conclusion for path, pull in pulls.items()}
     assert ends == {

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from bot.core.github.markdown import code, prose
 from bot.core.messages import NOTHING, Message, Messages
@@ -228,7 +229,12 @@ def may_start(
             todo=_ask(messages, needed, again),
         )
         return Refusal(text)
-    return (_own(messages, needed, requester, again) if approves else None) or Allowed(approves)
+    owned = _own(requester) if approves else None
+    if owned is None:
+        return Allowed(approves)
+    todo = messages(owned.ask, needed=messages(f"level_{needed}"), command=code(again))
+    sha = code(short(requester.sha))
+    return Refusal(messages(owned.start, suite=code(name), sha=sha, todo=todo))
 
 
 def _ask(messages: Messages, needed: Level, again: str) -> str:
@@ -243,7 +249,11 @@ def may_approve(messages: Messages, rule: Trust, requester: Requester) -> Refusa
     """Refuse an approval by somebody without the level, or of what may be one's own commit."""
     again, level = line("approve", sha=requester.sha), requester.person.level
     if level.at_least(rule.approve):
-        return _own(messages, rule.approve, requester, again)
+        owned = _own(requester)
+        if owned is None:
+            return None
+        todo = messages(owned.ask, needed=messages(f"level_{rule.approve}"), command=code(again))
+        return Refusal(messages(owned.approve, sha=code(short(requester.sha)), todo=todo))
     text = messages(
         "refuse_approve",
         sha=code(short(requester.sha)),
@@ -254,14 +264,23 @@ def may_approve(messages: Messages, rule: Trust, requester: Requester) -> Refusa
     return Refusal(text)
 
 
-def _own(messages: Messages, needed: Level, requester: Requester, again: str) -> Refusal | None:
-    """Refuse to approve what is, or may be, one's own commit."""
-    values = {"sha": code(short(requester.sha)), "command": code(again)}
+class _Owned(NamedTuple):
+    """What is said to somebody whose own commit it is, or may be."""
+
+    approve: str  # nothing was approved
+    start: str  # nothing was started
+    ask: str
+
+
+_OWN = _Owned("refuse_own", "refuse_start_own", "ask_own")
+_MAYBE_OWN = _Owned("refuse_pusher", "refuse_start_pusher", "ask_pusher")
+
+
+def _own(requester: Requester) -> _Owned | None:
+    """Return why nobody approves this commit for themselves; None: it is another's."""
     if requester.authorship.is_own(requester.person.account):
-        return Refusal(messages("refuse_own", needed=messages(f"level_{needed}"), **values))
-    if requester.authorship.may_be_own(requester.person.level):
-        return Refusal(messages("refuse_pusher", **values))
-    return None
+        return _OWN
+    return _MAYBE_OWN if requester.authorship.may_be_own(requester.person.level) else None
 
 
 def right_lost(

@@ -8,11 +8,15 @@ from bot.core.digest.result import UNKNOWN, Digest, Found, Location, Progress
 from bot.core.github.limits import ANNOTATIONS_A_REQUEST
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import LogRead
+from bot.core.model.runs import Run
 from bot.core.model.views import SuiteView
 
 MAX_METRICS = 8
 _SHORTEST_S = 0.5  # shorter steps round to none
 _MOST = 1e12  # larger numbers of a log are nonsense
+# Another rank or a lost peer looks the same in the log; these codes name the card or the host.
+_OF_PEERS = frozenset({"hccl_comm", "timeout_hang"})
+_HOST_CODES = frozenset({"EJ0001", "EJ0002", "EJ0003", "EJ0004", "EI0019", "EI0020"})
 # What people look at first in a training, most telling first.
 _LIKED = tuple(
     re.compile(pattern)
@@ -81,6 +85,21 @@ def cause_of(view: SuiteView) -> str:
     if digest is None or digest.found is Found.NOTHING:
         return ""
     return digest.what if title_of(digest) else ""
+
+
+def is_proven(run: Run, cause: Digest) -> bool:
+    """Return True if a log shows that the infrastructure failed, and not a rank of the change."""
+    if not run.snapshot.retryable:  # the change edits the environment
+        return False
+    if cause.failure_class in _OF_PEERS:
+        return cause.infra and not _HOST_CODES.isdisjoint(cause.codes)
+    return cause.infra
+
+
+def infra_of(view: SuiteView) -> bool:
+    """Return True if the cause of a failure is proven to be the infrastructure's."""
+    cause = best(view).cause
+    return cause is not None and is_proven(view.run, cause)
 
 
 def annotations_of(digest: Digest) -> tuple[Location, ...]:

@@ -13,7 +13,7 @@ from bot.core.model.usual import UNKNOWN_USUAL, Usual
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.advices import ADVICE, FIX_FIRST, IF_RAN
 from bot.core.report.context import MarkdownWriter
-from bot.core.report.digest import NO_LOG, Pace, Shown, title_of
+from bot.core.report.digest import NO_LOG, Pace, Shown, is_proven, title_of
 from bot.core.report.hangs import hung_advice, hung_at
 from bot.core.report.words import (
     SUSPECT,
@@ -31,9 +31,6 @@ from bot.core.report.words import (
 LIMITS = frozenset(
     {"run_limit", "run_limit_stop", "run_stalled", "run_timed_out", "rayjob_ended"}
 )  # what the title says
-# Another rank or a lost peer looks the same in the log; these codes name the card or the host.
-_OF_PEERS = frozenset({"hccl_comm", "timeout_hang"})
-_HOST_CODES = frozenset({"EJ0001", "EJ0002", "EJ0003", "EJ0004", "EI0019", "EI0020"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +68,7 @@ class Ending:
 
 def outcome_title(writer: MarkdownWriter, end: Ending) -> str:
     """Return the title of a run that is done, the cause first."""
-    suffix = _retry_suffix(writer, end)
+    suffix = _suffix(writer, end)
     room = TITLE_BYTES - size(suffix)
     return headline(_title(writer, end), SHOWN_TITLE_CHARS - len(suffix), room) + suffix
 
@@ -195,11 +192,11 @@ def _named(writer: MarkdownWriter, key: str, why: str) -> str:
     return writer.text(key, why=why) if why else capital(writer.text(f"row_{key}"))
 
 
-def _retry_suffix(writer: MarkdownWriter, end: Ending) -> str:
-    """Return `` (infrastructure; attempt 2 follows)``; "" if no attempt follows."""
+def _suffix(writer: MarkdownWriter, end: Ending) -> str:
+    """Return `` (infrastructure; attempt 2 follows)``, or what there is of it."""
+    infra = end.outcome is Outcome.FAILURE and end.cause and is_proven(end.run, end.cause)
     if not end.run.retry:
-        return ""
-    infra = end.outcome is Outcome.FAILURE and end.cause and _is_proven(end.cause)
+        return writer.text("by_infra") if infra else ""
     key = "retrying_infra" if infra else "retrying"
     return writer.text(key, attempt=end.run.attempt + 1)
 
@@ -217,7 +214,10 @@ def _kinds(writer: MarkdownWriter, end: Ending) -> list[str]:
         words = _class(writer, end.cause.failure_class)
         if not end.cause.infra:
             return [words]
-        return [writer.text("not_yours" if _is_proven(end.cause) else "not_yours_probably"), words]
+        return [
+            writer.text("not_yours" if is_proven(end.run, end.cause) else "not_yours_probably"),
+            words,
+        ]
     if end.outcome is Outcome.TIMED_OUT:
         return [writer.text("kind_timed_out")]
     digest = end.shown.digest
@@ -225,13 +225,6 @@ def _kinds(writer: MarkdownWriter, end: Ending) -> list[str]:
         return [writer.text("class_unknown")]
     stops = digest.found is Found.NOTHING
     return [writer.text("kind_stops" if stops else "kind_unrecognised")]
-
-
-def _is_proven(cause: Digest) -> bool:
-    """Return True if a log shows that the infrastructure failed, and not a rank of the change."""
-    if cause.failure_class in _OF_PEERS:
-        return cause.infra and not _HOST_CODES.isdisjoint(cause.codes)
-    return cause.infra
 
 
 def _class(writer: MarkdownWriter, failure_class: str) -> str:

@@ -55,7 +55,7 @@ def _cause(writer: MarkdownWriter, view: SuiteView, end: Ending, title: str) -> 
     """Return the cause in the words of the log, and the reason, where the title lacks them."""
     why = _reason(writer, end, title)
     log = "" if why and end.shown.of_rayjob and not end.cause else _of_log(writer, end, title)
-    found = (capital(log), why, writer.prose(left_over(view)))
+    found = (log, why, writer.prose(left_over(view)))
     broken = end.outcome is Outcome.BROKEN
     return sentences(
         *map(stop, found),
@@ -71,15 +71,17 @@ def _of_log(writer: MarkdownWriter, end: Ending, title: str) -> str:
         return ""
     if digest.found is Found.EXIT_CODE:
         code = next((code for code, _ in exit_codes(digest.cause)), None)
-        return "" if code is None else writer.text("exit_code", code=code)
+        return "" if code is None else capital(writer.text("exit_code", code=code))
     codes = writer.messages.render(joined(map(writer.code, digest.codes[:6])))
     cause = writer.prose(digest.cause)
     if _says(title, writer.words(digest.cause)):
         cause = ""
+    elif not any(digest.cause in text for _, text in digest.excerpt_lines):
+        cause = capital(cause)  # a line of the log stays as it is
     if not codes:
         return cause
     if not cause:
-        return writer.text("codes_alone", codes=codes)
+        return capital(writer.text("codes_alone", codes=codes))
     return writer.text("cause_codes", cause=cause, codes=codes)
 
 

@@ -43,6 +43,7 @@ _ONE_RED = {
     Outcome.CANCELLED: ("gate_cancelled_one", ""),  # the reason says "cancelled" again
     Outcome.BROKEN: ("gate_failed_one", "gate_broken_one_why"),
 }
+_INFRA_RED = ("gate_failed_one", "gate_infra_one_why")
 # Broken runs of which nobody learned the end, and those that the change may have broken.
 _UNKNOWN_RED = ("gate_failed_one", "gate_unknown_one_why")
 _SUSPECT_RED = ("gate_failed_one", "gate_unpassed_one_why")
@@ -112,7 +113,7 @@ def _at(stand: Standing, where: SuiteState) -> tuple[SuiteLine, ...]:
 
 
 def _names(writer: MarkdownWriter, lines: Iterable[SuiteLine]) -> str:
-    return writer.words(listing([line.suite for line in lines]))
+    return writer.words(listing([*dict.fromkeys(line.suite for line in lines)]))
 
 
 def _failed(writer: MarkdownWriter, stand: Standing) -> str:
@@ -135,6 +136,8 @@ def _failed(writer: MarkdownWriter, stand: Standing) -> str:
 def _one_red(run: Run) -> tuple[str, str]:
     """Return the sentences for a suite that is not green, without its reason and with it."""
     outcome = run.outcome or Outcome.BROKEN
+    if run.infra:
+        return _INFRA_RED
     if outcome is not Outcome.BROKEN or acquits(run):
         return _ONE_RED[outcome]
     return _UNKNOWN_RED if is_unknown(run) else _SUSPECT_RED

@@ -131,8 +131,9 @@ def _summary(
         news = list(failure_summary(writer, view, end, title))
     else:
         news = list(_ended(writer, view, end, title))
+    phases = timeline(writer, view, now)
     rest: list[Section] = [
-        timeline(writer, view, now),
+        "" if phases == title else phases,
         followed(writer, view, now),
         what(writer, view, brief=bad),
         origin(writer, view),

@@ -22,6 +22,7 @@ _WAITS = {
     "waits_hours": "wait_hours",
     "waits_no_hours": "wait_no_hours",
     "waits_offline": "advice_label",
+    "github_refuses": "wait_github",
     "waits_approval_github": "wait_approval_github",
 }
 _QUEUED = {"wait_submitter": "wait_submitter_start"}  # nothing of it runs yet

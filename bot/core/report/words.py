@@ -214,13 +214,13 @@ def row_state(writer: MarkdownWriter, run: Run, now: datetime) -> str:
     state = _row_word(writer, run, now)
     if run.outcome is Outcome.SUCCESS and (span := between(run.started_at, run.ended_at)):
         state = writer.text("row_success_in", span=span)
-    if run.attempt > 1:
-        state = writer.text("row_attempt", state=state, attempt=run.attempt)
     offline = run.outcome is Outcome.SUCCESS or run.queue_position is not None
     told = stopped_by(run) if run.state is State.CANCELLING else _row_reason(run)
     why = "" if offline else lower(writer.prose(told))
     if _names_state(run, state, why):
-        return why
+        state, why = why, ""
+    if run.attempt > 1:
+        state = writer.text("row_attempt", state=state, attempt=run.attempt)
     return writer.text("row_why", state=state, why=why) if why else state
 
 
@@ -258,6 +258,8 @@ def _row_word(writer: MarkdownWriter, run: Run, now: datetime) -> str:
         return writer.text("row_unknown" if is_unknown(run) else "row_unpassed")
     if run.outcome is Outcome.SUPERSEDED and stopped_alone(run):
         return writer.text("row_stopped")
+    if run.infra:
+        return writer.text("row_infra")
     if run.outcome:
         return writer.text(f"row_{run.outcome}")
     if run.state is State.QUEUED and run.queue_position:

@@ -12,7 +12,7 @@ from bot.core.model.views import SuiteView
 from bot.core.planning.attempts import AttemptMaker, audit_of, next_attempt
 from bot.core.planning.plan import AuditEntry
 from bot.core.queue.state import Blocked
-from bot.core.report.digest import cause_of
+from bot.core.report.digest import cause_of, infra_of
 from bot.core.runs.jobs import npus_held
 from bot.core.runs.observed import fold
 from bot.core.runs.steps import Bind, CleanedUp, Conclude, End, RequestStop, Wait
@@ -37,10 +37,6 @@ def _is_news(run: Run, before: Run) -> bool:
     if run.state is State.FINISHING:  # the verdict's reason, which is shown with the end
         return False
     return _gist(run.why) not in {"", _gist(before.why)}
-
-
-def _cause(claimed: ClaimedRun) -> str:
-    return cause_of(SuiteView(claimed.run, claimed.run_events, claimed.rayjobs))
 
 
 class Ledger(Service):
@@ -131,12 +127,15 @@ class Ledger(Service):
         now = self._clock.now()
         if not step.cleans_up:
             self._alarm_leftovers(claimed, step.why)
+        view = SuiteView(claimed.run, claimed.run_events, claimed.rayjobs)
+        failed = step.outcome is Outcome.FAILURE
         run = replace(
             claimed.run,
             state=State.DONE,
             outcome=step.outcome,
             why=step.why,
-            cause=_cause(claimed) if step.outcome is Outcome.FAILURE else "",
+            cause=cause_of(view) if failed else "",
+            infra=failed and infra_of(view),
             retry=step.retry,
             queue_position=None,
             ended_at=now,

@@ -177,7 +177,11 @@ def test_without_a_known_head_the_last_change_counts(
             requester(Level.READ, trusted=False, listed=True),
             "write permission here, and you have read.",
         ),
-        ("unit", requester(Level.ADMIN, trusted=False, login="Ann"), "your own commit"),
+        (
+            "unit",
+            requester(Level.ADMIN, trusted=False, login="Ann"),
+            "approves their own commit.",
+        ),
         ("gone", requester(Level.ADMIN), "the policy no longer has it"),
     ],
 )

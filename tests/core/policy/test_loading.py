@@ -27,16 +27,16 @@ nightly: [{suites: [unti]}]
 
 
 EVERY_ERROR = """\
-line 1: version: is 1, the only version of this format so far
+line 1: version: must be 1, the only version of this format so far
 line 2: mode: `off` is not one of `on`, `dry_run`
 line 3: suits: unknown key `suits`; did you mean `suites`?
-line 5: runners.npu-8.npus: is a whole number, not the text "8"
+line 5: runners.npu-8.npus: must be a whole number, not the text "8"
 line 5: runners.npu-8.slot: unknown key `slot`; did you mean `slots`?
 line 7: suites.two words: names hold only letters, digits, `.`, `_` and `-`, at most 64, \
 a letter or digit first
 line 7: suites.two words.workflow: `workflow` is required
 line 8: suites.two words.worfklow: unknown key `worfklow`; did you mean `workflow`?
-line 9: suites.two words.runners[1]: is text: put it in quotes, "5"
+line 9: suites.two words.runners[1]: must be text: put it in quotes, "5"
 line 9: suites.two words.runners[0]: unknown runner label `npu-9`; did you mean `npu-8`?
 line 10: suites.two words: the key `on` is read as true or false by YAML 1.1; \
 put it in quotes if it is a name; what starts a suite is called `triggers`

@@ -20,6 +20,7 @@ from tests.core.report.suite_views import (
     LAST,
     LIMIT,
     LONG_AGO,
+    LOST,
     NAME,
     NATIVE,
     RAYJOB_FAILED,
@@ -103,8 +104,9 @@ ENDS: Mapping[str, SuiteView] = {
     "failure-usual": replace(trained(Outcome.FAILURE, RAYJOB_FAILED, s.OOM), usual=USUAL),
     "failure-retried": unit(Outcome.FAILURE, RUN_FAILED, read(s.HCCL), retry=INFRA),
     "failure-spent": trained(Outcome.FAILURE, RAYJOB_FAILED, FLAKY, attempt=2, retries=1),
+    "failure-infra": unit(Outcome.FAILURE, RUN_FAILED, read(LOST), attempt=2, retries=1),
     "failure-environment": trained(
-        Outcome.FAILURE, RAYJOB_FAILED, s.HCCL, snapshot=with_changes(s.SNAPSHOT, retryable=False)
+        Outcome.FAILURE, RAYJOB_FAILED, LOST, snapshot=with_changes(s.SNAPSHOT, retryable=False)
     ),
     "failure-no-cause": unit(Outcome.FAILURE, RUN_FAILED, read(EXITS)),
     "failure-no-cause-rayjob": trained(Outcome.FAILURE, RAYJOB_FAILED, EXITS),

@@ -87,6 +87,15 @@ STOPS = Digest(
 ENDS_WELL = Digest(
     found=Found.NOTHING, lines=12, tail=("all done",), last="all done", title="Nothing failed"
 )
+LOST = Digest(
+    failure_class="runner_lost",
+    infra=True,
+    root_cause_line=9,
+    cause="a3-0042 lost communication with the server",
+    title="CI runner lost",
+    excerpt_lines=((9, "a3-0042 lost communication with the server"),),
+    lines=9,
+)
 FLAKY = with_fields(s.HCCL, cause="HCCL link set-up timed out")
 
 

@@ -55,6 +55,24 @@ def test_no_title_has_two_colons(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", TABLES)
+def test_no_summary_of_a_suite_says_its_title_again(language: str) -> None:
+    checks = {name: made(language)[name] for name in {**ENDS, **WAITS}}
+    told = {name: check.summary.splitlines() for name, check in checks.items()}
+    assert [name for name, lines in told.items() if checks[name].title in lines] == []
+
+
+@pytest.mark.parametrize("language", TABLES)
+def test_a_proven_failure_of_the_infrastructure_is_told_in_the_titles(language: str) -> None:
+    infra, acquitted = {
+        "en": ("(infrastructure)", "not your change"),
+        "zh": ("（基础设施故障）", "与本次改动无关"),
+    }[language]
+    assert infra in made(language)["failure-infra"].title
+    assert acquitted in made(language)["gate failed-infra"].title
+    assert infra not in made(language)["failure-environment"].title
+
+
+@pytest.mark.parametrize("language", TABLES)
 def test_every_time_of_day_is_said_to_be_utc(language: str) -> None:
     texts = [f"{check.title}\n{check.summary}" for check in made(language).values()]
     assert sum(" UTC" in text for text in texts) > 20

@@ -21,6 +21,7 @@ from tests.core.report.suite_views import RUN_FAILED, pad_for
 
 GREEN = s.done(Outcome.SUCCESS, "")
 RED = s.done(Outcome.FAILURE, RUN_FAILED, cause=quote("NPU out of memory"))
+LOST = replace(RED, cause="CI runner lost", infra=True)
 BOTH = (s.chosen(), s.UNIT)
 IDS = {"01J5": 4711}
 
@@ -47,6 +48,7 @@ SHOWN: dict[str, GateView] = {
     "failed": view(*BOTH, runs=(RED, unit(GREEN))),
     "failed, one still runs": view(*BOTH, runs=(RED, unit(s.live()))),
     "failed, one waits": view(*BOTH, runs=(RED, unit(s.run(why="paused by carol")))),
+    "failed, not of the change": view(*BOTH, runs=(LOST, unit(GREEN))),
     "failed twice": view(*BOTH, runs=(RED, unit(replace(RED, attempt=2)))),
     "failed with a name of somebody else's": view(
         s.chosen(), runs=(s.done(Outcome.FAILURE, "@octo/all <img src=x> #12 | [a](b)"),)

@@ -24,6 +24,7 @@ PROTECTED = Message("trust_protected", path=".github/x.yml")
 ONE = s.selection(s.chosen(), s.UNIT, s.HEAVY, s.OFF)
 GREEN = s.done(Outcome.SUCCESS, Message("rayjob_succeeded", source=NOTHING))
 RED = s.done(Outcome.FAILURE, Message("rayjob_ended", status="FAILED", source=NOTHING))
+LOST = replace(RED, cause="CI runner lost", infra=True)
 
 HOURS = Message(
     "waits_until",
@@ -193,6 +194,7 @@ GATES: dict[str, GateView] = {
     ),
     "passed-one": s.gate(s.selection(s.chosen()), runs=(GREEN,)),
     "failed-one": s.gate(ONE, runs=(RED, s.other("npu-unit", GREEN))),
+    "failed-infra": s.gate(ONE, runs=(LOST, s.other("npu-unit", GREEN))),
     "failed-two": s.gate(
         ONE, runs=(RED, s.other("npu-unit", RED)), pulls=(s.PULL, replace(s.PULL, number=7014))
     ),

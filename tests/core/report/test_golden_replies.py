@@ -207,6 +207,8 @@ SCENES: dict[str, Scene] = {
     "approve without the level": Scene("approve", heard(READER, trust=UNTRUSTED)),
     "approve one's own": Scene("approve", heard(AUTHOR, trust=UNTRUSTED)),
     "approve, pusher unknown": Scene("approve", unknown_pusher(heard(trust=UNTRUSTED))),
+    "start one's own": Scene("unit wide", heard(AUTHOR, trust=UNTRUSTED)),
+    "start, pusher unknown": Scene("unit", unknown_pusher(heard(trust=UNTRUSTED))),
     "approve a former head": Scene(f"approve --sha {OLD}", heard(trust=UNTRUSTED)),
     "approved draft": Scene("approve", draft(heard(trust=UNTRUSTED))),
     "cancelled": Scene("cancel", going("unit", "pr:5")),

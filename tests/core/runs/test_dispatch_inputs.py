@@ -57,7 +57,7 @@ def test_an_own_input_never_replaces_what_is_always_sent() -> None:
         pytest.param(
             422,
             "Workflow does not have 'workflow_dispatch' trigger",
-            "its `on` lacks `workflow_dispatch`",
+            "it lacks the trigger `workflow_dispatch`",
             id="no trigger",
         ),
         pytest.param(

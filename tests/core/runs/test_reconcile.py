@@ -221,7 +221,7 @@ def test_a_running_run_is_looked_at_when_a_limit_nears_or_after_15_min(
 
 def test_waiting_says_why_and_until_when() -> None:
     assert step_of(a_run(not_before=at(1)), at_min=0) == Wait(
-        State.QUEUED, at(1), quote("waiting a moment for further pushes")
+        State.QUEUED, at(1), quote("it starts in a moment unless another push comes")
     )
     down = step_of(a_run(rayjob=True), at_min=0, submitter_down="submitter unreachable since 11:59")
     assert down == Wait(State.QUEUED, at(seconds=15), quote("submitter unreachable since 11:59"))

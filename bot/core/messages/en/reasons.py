@@ -40,7 +40,7 @@ REASONS = {
     "rayjob_end_unknown": "CI got no final state of the RayJob ({why})",
     "submitter_says": "the submitter says {state}",
     "submitter_silent": "CI's RayJob submitter has not answered since {since:%H:%M} UTC",
-    "waits_push": "waiting a moment for further pushes",
+    "waits_push": "it starts in a moment unless another push comes",
     "waits_dispatched": "looking for the dispatched run",
     "run_not_taken": "GitHub did not start the workflow for 10 min ({tries} tries)",
     "run_hidden": "no run of `{workflow}` showed our id for 10 min, so its `run-name` may lack "
@@ -64,8 +64,8 @@ REASONS = {
     "waits_cancel": "being stopped",
     "run_leftover": "{why}; deleting its RayJobs failed ({left}): they may still run",
     "run_deleting": "{why}; deleting its RayJobs failed ({left}) and is tried again",
-    "waits_actions_run": "waiting for the other jobs of the Actions run; GitHub runs a job again "
-    "when all have ended",
+    "waits_actions_run": "the other jobs of the Actions run still run, and GitHub runs a job again "
+    "only when all have ended",
     "waits_github": "waiting for GitHub to start it",
     "waits_approval_github": "somebody has to approve it on GitHub",
     "selected_base": "GitHub starts {workflow} for no pull request into {base}",
@@ -89,8 +89,8 @@ REASONS = {
     "refused_no_workflow": "GitHub knows no workflow `{workflow}` (it must lie on the default "
     "branch, and the app needs `actions:write`)",
     "refused_no_branch": "there is no branch `{ref}` to dispatch `{workflow}` on",
-    "refused_no_trigger": "`{workflow}` on `{ref}` can't be dispatched, because its `on` lacks "
-    "`workflow_dispatch`",
+    "refused_no_trigger": "`{workflow}` on `{ref}` can't be dispatched because it lacks the "
+    "trigger `workflow_dispatch`",
     "refused_inputs": "`{workflow}` on `{ref}` does not declare an input that the policy sends",
     "refused_disabled": "`{workflow}` is disabled in the Actions tab",
     "refused_permission": "the app may not dispatch `{workflow}` without `actions:write`",
@@ -203,7 +203,7 @@ REASONS = {
     "gate_often": "somebody moved #{number} to this commit, or to another base branch. That person "
     "has no rights here and did so often, so #{number} waits some minutes. You need not do "
     "anything. A command of somebody with triage permission does not wait",
-    "github_refuses": "GitHub refuses: {error}",
+    "github_refuses": "GitHub refuses what this run needs ({error})",
     "run_app_removed": "the app was removed from this repository",
     "cancelled_by_person": "cancelled by {by}",
     "trust_unasked": "nothing starts by itself",

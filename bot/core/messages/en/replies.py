@@ -56,10 +56,16 @@ REPLIES = {
     "refuse_approve": "{sha} was not approved: that needs {needed} permission here, and you have "
     "{level}. {todo}",
     "refuse_own": "{sha} was not approved: it is your own commit, and nobody approves their own. "
-    "Ask somebody else with {needed} permission to comment {command}.",
+    "{todo}",
     "refuse_pusher": "{sha} was not approved: GitHub does not show who pushed it, so it may be "
-    "your own commit. Ask somebody with maintain permission to comment {command}.",
-    "refuse_head": "Nothing was started: {old} is no longer the head of {pull}, which is {new} "
+    "your own commit. {todo}",
+    "refuse_start_own": "{suite} was not started: {sha} needs an approval, and nobody approves "
+    "their own commit. {todo}",
+    "refuse_start_pusher": "{suite} was not started: {sha} needs an approval, and GitHub does not "
+    "show who pushed it, so it may be your own commit. {todo}",
+    "ask_own": "Ask somebody else with {needed} permission to comment {command}.",
+    "ask_pusher": "Ask somebody with maintain permission to comment {command}.",
+    "refuse_head": "Nothing was done: {old} is no longer the head of {pull}, which is {new} "
     "now. {todo}",
     "refuse_closed": "Nothing was started: {old} was the head of {pull}, which is not open. To "
     "run its suites, reopen it.",

@@ -37,7 +37,7 @@ REASONS = {
     "rayjob_end_unknown": "没有拿到 RayJob 的最终状态（{why}）",
     "submitter_says": "提交服务返回 {state}",
     "submitter_silent": "CI 的 RayJob 提交服务自 {since:%H:%M} UTC 起没有响应",
-    "waits_push": "稍候片刻，等待可能的后续推送",
+    "waits_push": "如果没有新的推送，稍后开始",
     "waits_dispatched": "正在查找已触发的运行",
     "run_not_taken": "GitHub 连续 10 分钟没有启动工作流（已尝试 {tries} 次）",
     "run_hidden": "连续 10 分钟没有找到带本次标识的 `{workflow}` 运行，其 `run-name` 可能缺少 "
@@ -61,7 +61,7 @@ REASONS = {
     "waits_cancel": "正在停止",
     "run_leftover": "{why}；RayJob 删除失败（{left}），可能仍占用 NPU",
     "run_deleting": "{why}；RayJob 删除失败（{left}），正在重试",
-    "waits_actions_run": "正在等待同一 Actions 运行的其他作业结束，之后 GitHub 才能重跑这个作业",
+    "waits_actions_run": "同一 Actions 运行的其他作业还在运行，全部结束后 GitHub 才能重跑这个作业",
     "waits_github": "等待 GitHub 启动",
     "waits_approval_github": "需要有人在 GitHub 上批准",
     "selected_base": "对合入 {base} 的合并请求，GitHub 不会启动 {workflow}",
@@ -188,7 +188,7 @@ REASONS = {
     "gate_unanswered": "尚未从 GitHub 查到本次改动需要运行什么：{error}",
     "gate_often": "#{number} 刚指向本提交或更换了目标分支；操作者没有本仓库权限且操作过于频繁，"
     "因此 #{number} 需要等待几分钟。无需操作；有 triage 权限的用户发出的命令无需等待",
-    "github_refuses": "GitHub 拒绝：{error}",
+    "github_refuses": "GitHub 拒绝了这次运行所需的请求（{error}）",
     "run_app_removed": "GitHub App 已从本仓库卸载",
     "cancelled_by_person": "已被 {by} 取消",
     "trust_unasked": "没有自动启动的套件",

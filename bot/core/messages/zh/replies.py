@@ -48,11 +48,14 @@ REPLIES = {
     "refuse_unseen": "没有执行任何操作：PR 在你评论前不久有变化，你可能还没有看到最新提交{new}。如"
     "果就是要用它，请评论{command}。",
     "refuse_approve": "没有批准{sha}：批准需要{needed}权限，而你的权限是{level}。{todo}",
-    "refuse_own": "没有批准{sha}：这是你自己的提交，任何人都不能批准自己的提交。请另一位有"
-    "{needed}权限的成员评论{command}。",
-    "refuse_pusher": "没有批准{sha}：GitHub 没有显示它的推送者，它可能是你自己的提交。请有 "
-    "maintain 权限的成员评论{command}。",
-    "refuse_head": "没有启动任何套件：{old}已不是 {pull} 的最新提交，现在是{new}。{todo}",
+    "refuse_own": "没有批准{sha}：这是你自己的提交，任何人都不能批准自己的提交。{todo}",
+    "refuse_pusher": "没有批准{sha}：GitHub 没有显示它的推送者，它可能是你自己的提交。{todo}",
+    "refuse_start_own": "没有启动{suite}：{sha}需要批准，而任何人都不能批准自己的提交。{todo}",
+    "refuse_start_pusher": "没有启动{suite}：{sha}需要批准，而 GitHub 没有显示它的推送者，它可能是"
+    "你自己的提交。{todo}",
+    "ask_own": "请另一位有{needed}权限的成员评论{command}。",
+    "ask_pusher": "请有 maintain 权限的成员评论{command}。",
+    "refuse_head": "没有执行任何操作：{old}已不是 {pull} 的最新提交，现在是{new}。{todo}",
     "refuse_no_head": "没有启动任何套件：{old}不是任何打开的 PR 的最新提交。",
     "refuse_pin": "如果仍要重跑{old}，请在该 PR 中评论{command}。",
     "refuse_head_now": "要用当前的最新提交，请评论{command}。",

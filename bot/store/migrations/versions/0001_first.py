@@ -36,7 +36,8 @@ replies comment_id:big* repo_id:big number:big head:text made_at:big receipt_mis
 repos id:big* owner:text name:text default_branch:text installation_id:big? active:bool
   public:bool
 runs id:text* repo_id:big sha:text suite:text essence:text attempt:int snapshot:text
-  created_at:big state:text outcome:text? why:text cause:text= origin:text number:big?
+  created_at:big state:text outcome:text? why:text cause:text= infra:bool=false
+  origin:text number:big?
   not_before:big? dispatch_id:text? retries:int=0 retry:text= rerun_of:big? label:text?
   npus:int=0 forced:text= actions_run_id:big? actions_attempt:int actions_url:text
   mistaken:bool=false stop_request:text? queue_position:text? dispatched_at:big? started_at:big?
