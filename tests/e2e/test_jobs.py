@@ -121,7 +121,7 @@ async def a_failure_of_the_infrastructure_runs_one_job_again_once_the_others_hav
     sha = pull.head_sha
     await job_started(world, run, "build", "train", "called / run")
     await job_ended(world, run, "train", "failure", INFRA)
-    assert "GitHub runs a job again when all have ended" in shown(world, sha, "train")[1]
+    assert "GitHub runs a job again only when all have ended" in shown(world, sha, "train")[1]
     await all_but(world, run)
     await world.pass_time(180)
     assert (run.attempt, [job.key for job in run.of_attempt(2)]) == (2, ["train"])

@@ -180,7 +180,7 @@ def test_without_a_known_head_the_last_change_counts(
         (
             "unit",
             requester(Level.ADMIN, trusted=False, login="Ann"),
-            "approves their own commit.",
+            "is your own commit",
         ),
         ("gone", requester(Level.ADMIN), "the policy no longer has it"),
     ],

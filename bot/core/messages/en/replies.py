@@ -59,8 +59,8 @@ REPLIES = {
     "{todo}",
     "refuse_pusher": "{sha} was not approved: GitHub does not show who pushed it, so it may be "
     "your own commit. {todo}",
-    "refuse_start_own": "{suite} was not started: {sha} needs an approval, and nobody approves "
-    "their own commit. {todo}",
+    "refuse_start_own": "{suite} was not started: {sha} is your own commit, so somebody else has "
+    "to approve it. {todo}",
     "refuse_start_pusher": "{suite} was not started: {sha} needs an approval, and GitHub does not "
     "show who pushed it, so it may be your own commit. {todo}",
     "ask_own": "Ask somebody else with {needed} permission to comment {command}.",

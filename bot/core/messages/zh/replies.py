@@ -50,7 +50,7 @@ REPLIES = {
     "refuse_approve": "没有批准{sha}：批准需要{needed}权限，而你的权限是{level}。{todo}",
     "refuse_own": "没有批准{sha}：这是你自己的提交，任何人都不能批准自己的提交。{todo}",
     "refuse_pusher": "没有批准{sha}：GitHub 没有显示它的推送者，它可能是你自己的提交。{todo}",
-    "refuse_start_own": "没有启动{suite}：{sha}需要批准，而任何人都不能批准自己的提交。{todo}",
+    "refuse_start_own": "没有启动{suite}：{sha}是你自己的提交，需要由他人批准。{todo}",
     "refuse_start_pusher": "没有启动{suite}：{sha}需要批准，而 GitHub 没有显示它的推送者，它可能是"
     "你自己的提交。{todo}",
     "ask_own": "请另一位有{needed}权限的成员评论{command}。",
