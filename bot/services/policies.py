@@ -266,7 +266,7 @@ class PolicyReader:
         if not await self._github.is_protected(repo, base_ref):
             return replace(found, unprotected=base_ref)
         own = await self._tip_of(repo, base_ref)
-        return replace(own, release=True) if isinstance(own, PolicyAt) else own
+        return own.as_release(found.policy) if isinstance(own, PolicyAt) else own
 
     async def _tip_of(self, repo: Repo, ref: str) -> PolicyAt | Broken | None:
         return await self.read(await self._row(repo, ref))

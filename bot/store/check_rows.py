@@ -10,9 +10,11 @@ from sqlalchemy import (
     Update,
     case,
     delete,
+    exists,
     func,
     select,
     text,
+    true,
     update,
 )
 from sqlalchemy.sql.dml import ReturningInsert
@@ -69,7 +71,23 @@ async def touch_gate(conn: DbConnection, gate: GateDue, now: datetime, new_id: N
     made = await conn.execute(_put_gate(insert(conn, checks)), row)
     if made.first() is None:
         change = update(checks).where(current).values({**_bumped(now), **_gate_values(gate)})
-        await conn.execute(change)
+        keeps = checks.c.name == gate.name if gate.name else true()
+        if not (await conn.execute(change.where(keeps))).rowcount:
+            await _leave_name(conn, current, now, new_id)
+            await conn.execute(change)
+
+
+async def _leave_name(
+    conn: DbConnection, current: ColumnElement[bool], now: datetime, new_id: NewId
+) -> None:
+    """Let a gate that gets another name leave its check run as it is, if an older one has its name.
+
+    On GitHub that one, which may be green, would be the newest of the name again.
+    """
+    former = checks.alias("former")
+    same = (former.c.repo_id == checks.c.repo_id) & (former.c.sha == checks.c.sha)
+    same &= (former.c.name == checks.c.name) & former.c.retired_at.is_not(None)
+    await replace_check(conn, current & exists().where(same), now, new_id, "")
 
 
 @cache

@@ -75,12 +75,12 @@ WEAK = POLICY.replace(
 LISTED = POLICY.replace("version: 1", "version: 1\nbranches: [weak]")
 
 
-async def weak_base(world: World) -> None:
+async def weak_base(world: World, policy: str = WEAK) -> None:
     """Let the default branch's policy list a base that maps the suite to an empty workflow."""
     world.github.people.protect("weak")
     files = {".github/ascend-ci.yml": LISTED, ".github/workflows/easy.yml": UNIT}
     world.github.people.push_branch("maintainer", files)
-    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": WEAK}, "weak")
+    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": policy}, "weak")
     await world.settle()
 
 
@@ -165,3 +165,20 @@ async def test_a_listed_branch_that_anybody_may_push_brings_no_policy_of_its_own
     await world.settle()
     assert workflows(world)[-1] == "easy.yml"
     assert said not in (world.gate(pull.head_sha).summary or "")
+
+
+async def test_a_strangers_pull_request_into_a_base_with_another_gate_does_not_rename_the_gate(
+    world: World,
+) -> None:
+    await weak_base(world, f"{WEAK}gate: {{name: weak-gate}}\n")
+    pull = world.open_pull("writer")
+    await world.settle()
+    await world.finish("failure", "ValueError: x\n")
+    await world.pass_time(10)
+    fork = NewPull(base="weak", fork=True)
+    second = world.github.people.open_pull("stranger", {"docs/b.md": "1"}, fork)
+    await world.settle()
+    world.github.people.force_push(second, pull.head_sha)
+    await stands(world)
+    assert gate(world, pull) == RED
+    assert world.github.check("weak-gate", pull.head_sha) is None

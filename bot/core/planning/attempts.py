@@ -33,6 +33,16 @@ class PolicyAt:
         """Return the language of the texts."""
         return self.policy.report.language
 
+    def as_release(self, default: Policy) -> "PolicyAt":
+        """Return the policy of a release branch, which names no gate of its own.
+
+        A commit has one gate, whatever the bases of its pull requests. Under another name it would
+        leave the one that is required as it was.
+        """
+        return replace(
+            self, policy=self.policy.model_copy(update={"gate": default.gate}), release=True
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:

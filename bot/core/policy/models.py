@@ -274,7 +274,8 @@ class Gate(PolicyPart):
     """The check run to make required."""
 
     name: Annotated[str, Field(strict=True, min_length=1, max_length=100)] = Field(
-        "ascend-ci", description="Name of the check to require in the branch protection"
+        "ascend-ci",
+        description="Name of the check to require; the default branch's holds for all branches",
     )
 
 

@@ -19,7 +19,7 @@ from bot.core.planning.attempts import (
     next_attempt,
 )
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan
-from bot.core.policy.models import Start
+from bot.core.policy.models import Gate, Start
 from tests.accounts import account
 from tests.core.building import REPO, SHA, T0, a_run, a_snapshot, at, with_changes
 from tests.core.planning.heads import AT
@@ -175,3 +175,10 @@ def test_what_is_done_to_a_run_is_audited_with_its_place() -> None:
     entry = audit_of(ENDED, "cancel it", "limit", T0)
     assert entry == AuditEntry(T0, BY_ITSELF, "cancel it", True, "limit", REPO, 5, SHA)
     assert audit_of(ENDED, "retry it", "operator", T0, who="kim").who == "kim"
+
+
+def test_the_policy_of_a_release_branch_has_the_default_branchs_gate() -> None:
+    default = AT.policy.model_copy(update={"gate": Gate(name="npu")})
+    release = AT.as_release(default)
+    assert (release.policy.gate.name, release.release) == ("npu", True)
+    assert release.policy.suites == AT.policy.suites
