@@ -126,7 +126,7 @@ REASONS = {
     "feature_renames": "改名和转移的仓库",
     "waits_failing": "GitHub 自 {since:%H:%M} UTC 起出错（{error}）",
     "waits_dispatch": "GitHub 自 {since:%H:%M} UTC 起未能启动工作流（{error}）",
-    "superseded_by": "已被 {sha} 取代",
+    "superseded_by": "被新提交 {sha} 取代",
     "superseded_night": "计划{name}已在{sha}上启动下一次运行",
     "superseded_waited": "计划{name}的这次运行排队超过 24 小时，已跳过",
     "origin_retry": "第 {attempt} 次运行：{why}",
