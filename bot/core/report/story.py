@@ -101,10 +101,15 @@ def _limit(writer: MarkdownWriter, run: Run) -> str:
     return writer.text("limit", limit=duration(run.snapshot.suite.timeout_minutes * 60))
 
 
-def timeline(writer: MarkdownWriter, view: SuiteView, now: datetime) -> Section:
-    """Return the phases with their durations in one line, and what else happened in another."""
+def timeline(writer: MarkdownWriter, view: SuiteView, title: str, now: datetime) -> Section:
+    """Return the phases with their durations in one line, and what else happened in another.
+
+    A single phase whose beginning the title tells is left out.
+    """
     idle = ran_nothing(view)  # it waited for no runner
     shown = [span for span in phases(view) if not (idle and span.phase is RunPhase.RUNNER)]
+    if len(shown) == 1 and shown[0].end is None and clock(shown[0].start, now) in title:
+        shown = []
     told = [_phase(writer, span, view, now) for span in shown]
     lines = (capital(_JOINT.join(told)), _remarks(writer, view, now))
     return "\n\n".join(line for line in lines if line)

@@ -131,9 +131,8 @@ def _summary(
         news = list(failure_summary(writer, view, end, title))
     else:
         news = list(_ended(writer, view, end, title))
-    phases = timeline(writer, view, now)
     rest: list[Section] = [
-        "" if phases == title else phases,
+        timeline(writer, view, title, now),
         followed(writer, view, now),
         what(writer, view, brief=bad),
         origin(writer, view),

@@ -98,6 +98,14 @@ WAITS: Mapping[str, SuiteView] = {
     "running-unconfirmed": s.suite(s.live(), *s.STORY, jobs=(s.rayjob(confirmed=False),)),
     "running-no-progress": s.suite(s.live(), *s.STORY),
     "running-unit": s.suite(s.live(suite="npu-unit", snapshot=UNIT), *UNIT_STORY[:2]),
+    "running-at-once": s.suite(
+        s.live(
+            suite="npu-unit",
+            snapshot=UNIT,
+            created_at=s.at("14:03"),
+            dispatched_at=s.at("14:03"),
+        )
+    ),
     "running-starting": s.suite(s.live(), *s.STORY[:3], jobs=(s.rayjob(),)),
     "running-unknown-start": s.suite(s.live(started_at=None)),
     "running-silent": s.suite(

@@ -297,7 +297,7 @@ REPORTS = {
     "gate_heavy": "heavy 套件（资源占用大）不是必需的，只能用评论命令启动：{commands}。",
     "gate_heavy_one": "{command}（{cost}）",
     "gate_optional": "非必需：{suites}。",
-    "gate_shared": "这个提交是{pulls}的最新提交。",
+    "gate_shared": "最新提交为此提交的 PR：{pulls}。",
     "gate_overruled": "不计入：{pulls}（同一提交，但在那里不受信任）。",
     "gate_held_up": "{others}与{held}是同一个提交，且需要上述批准。一个提交只有一个同名检查，"
     "变绿后两者都能合并。若只想推进{held}，请向它推送一个新提交（空提交即可），或关闭{others}。",
