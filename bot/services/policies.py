@@ -119,7 +119,7 @@ class PolicyChecker:
         return replace(found, protected=protected, truncated=listed.truncated)
 
     async def own_jobs(
-        self, raws: Iterable[bytes], suites: dict[str, tuple[str, ...]], owner: str
+        self, raws: Iterable[bytes], suites: dict[str, tuple[str, ...]], owner: str | Account
     ) -> dict[str, tuple[OwnJob, ...]]:
         """Return the jobs of suites in the files of a workflow, whose author may be anybody."""
         texts = [raw[: MAX_WORKFLOW_BYTES + 1] for raw in raws]

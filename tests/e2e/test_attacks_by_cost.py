@@ -9,6 +9,7 @@ from bot.services.events.cpu_shares import CpuShares
 from bot.services.events.long_lists import LongLists
 from bot.services.policies import CHEAP_SELECTION, PolicyChecker
 from bot.sim import NewPull
+from tests.e2e.job_suites import begun, jobs_world
 from tests.e2e.people import say, stands, started, unharmed
 from tests.e2e.world import GATE, POLICY, World
 from tests.services.scripted_sandbox import ScriptedSandbox
@@ -70,9 +71,8 @@ async def test_a_strangers_dear_policy_names_its_patterns_and_nothing_waits_for_
     await unharmed(world)
 
 
-async def test_dear_policies_in_many_pull_requests_of_a_stranger_take_only_their_share(
-    world: World,
-) -> None:
+async def with_shares(world: World) -> ScriptedSandbox:
+    """Restart the bot with a sandbox whose calls take too long, and the shares of people."""
     sandbox = ScriptedSandbox(*[StoppedBy.TIME] * 40)
 
     def inside(parts: Parts) -> Parts:
@@ -81,6 +81,13 @@ async def test_dear_policies_in_many_pull_requests_of_a_stranger_take_only_their
 
     world.wrap = inside
     await world.restart()
+    return sandbox
+
+
+async def test_dear_policies_in_many_pull_requests_of_a_stranger_take_only_their_share(
+    world: World,
+) -> None:
+    sandbox = await with_shares(world)
     for number in range(6):
         text = f"{dear_policy()}# {number}\n"
         theirs = world.github.people.open_pull("stranger", {PATH: text}, NewPull(fork=True))
@@ -94,6 +101,23 @@ async def test_dear_policies_in_many_pull_requests_of_a_stranger_take_only_their
     good = world.github.people.open_pull("writer", {PATH: f"{POLICY}# &\n"})
     await stands(world)
     assert {owner for owner, _ in sandbox.calls} == {f"account {good.author.id}"}
+    await unharmed(world)
+
+
+async def test_dear_workflows_in_many_pull_requests_of_a_stranger_take_only_their_share(
+    world: World,
+) -> None:
+    sandbox = await with_shares(world)
+    await jobs_world(world)
+    for number in range(6):
+        files = {f"npu/{number}.py": "1"}
+        theirs = world.github.people.open_pull("stranger", files, NewPull(fork=True))
+        await world.settle()
+        run = await begun(world, theirs)
+    assert sandbox.calls == [(f"account {theirs.author.id}", "jobs_of_run")] * 2
+    world.github.actions.finish(run, "success")  # nothing is known of its jobs but their names
+    await stands(world)
+    assert world.check("train", theirs.head_sha).conclusion == "success"
     await unharmed(world)
 
 

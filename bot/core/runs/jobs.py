@@ -109,9 +109,12 @@ def _is_going_on(run: Run, own: list[JobEnd]) -> bool:
 
     GitHub lists a job once it can start, so what a list holds may be less than the suite has.
     """
+    if any(job.conclusion is None for job in own):
+        return True
     known = [item.job for item in run.snapshot.own_jobs]
-    seen = [not job.open and any(job.shows(one.name) for one in own) for job in known]
-    return not (seen and all(seen)) or any(job.conclusion is None for job in own)
+    return not known or any(
+        job.open or not any(job.shows(one.name) for one in own) for job in known
+    )
 
 
 def _is_of_before(run: Run, jobs: tuple[JobEnd, ...]) -> bool:

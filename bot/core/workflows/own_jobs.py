@@ -10,6 +10,10 @@ from bot.core.workflows.notes import Missed, SourceFile
 from bot.core.workflows.reading import Scalar, Table, Tree, read, words
 
 _MOST_NAMES = 20  # of one job; a larger matrix is told by a pattern
+# Of a suite's jobs with all that they need: a run's row holds them, and each webhook of a job is
+# compared with them. Anybody may write a file in which each job needs all others.
+MOST_TOLD = 500
+MOST_TOLD_CHARS = 32_000
 
 
 def own_jobs(raw: bytes, suites: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[OwnJob, ...]]:
@@ -39,20 +43,26 @@ def jobs_of_run(
 ) -> dict[str, tuple[OwnJob, ...]]:
     """Return the jobs of each suite where the workflow is one of several files, or a mix of them.
 
-    A pattern without a job in them may still mean one, of a workflow that is called.
+    A pattern without a job in them may still mean one, of a workflow that is called. Of a suite
+    with too many jobs and needs nothing is told.
     """
     found = [own_jobs(raw, suites) for raw in raws]
-    return {
-        suite: (
-            *_together(item for one in found for item in one.get(suite, ())),
-            *(
-                unknown_job(name)
-                for name in patterns
-                if not any(_has(one, suite, name) for one in found)
-            ),
-        )
-        for suite, patterns in suites.items()
-    }
+    return {suite: _of_suite(suite, patterns, found) for suite, patterns in suites.items()}
+
+
+def _of_suite(
+    suite: str, patterns: tuple[str, ...], found: list[dict[str, tuple[OwnJob, ...]]]
+) -> tuple[OwnJob, ...]:
+    together = tuple(_together(item for one in found for item in one.get(suite, ())))
+    if _is_too_much(together):
+        return tuple(map(unknown_job, patterns))
+    left = (name for name in patterns if not any(_has(one, suite, name) for one in found))
+    return (*together, *map(unknown_job, left))
+
+
+def _is_too_much(own: tuple[OwnJob, ...]) -> bool:
+    told = [name for item in own for job in (item.job, *item.needs) for name in job.names]
+    return len(told) > MOST_TOLD or sum(map(len, told)) > MOST_TOLD_CHARS
 
 
 def _has(found: Mapping[str, tuple[OwnJob, ...]], suite: str, pattern: str) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from bot.core.model.own_jobs import OwnJob
+from bot.core.model.people import Account
 from bot.core.model.repos import Repo
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.ports.errors import Permanent
@@ -34,18 +35,24 @@ class WorkflowFiles(Service):
         }.get(seen.event, (seen.head_sha,))
         key = (repo.id, seen.id, refs, tuple(suites.items()))
         if key not in self._known:
-            found = await self._read(repo, path, refs, dict(suites))
+            owner = seen.actor or f"workflow {repo.id}"  # anybody may write a dear one
+            found = await self._read(repo, path, refs, (dict(suites), owner))
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[key] = found
         return self._known[key]
 
     async def _read(
-        self, repo: Repo, path: str, refs: tuple[str, ...], suites: dict[str, tuple[str, ...]]
+        self,
+        repo: Repo,
+        path: str,
+        refs: tuple[str, ...],
+        asked: tuple[dict[str, tuple[str, ...]], Account | str],
     ) -> dict[str, tuple[OwnJob, ...]]:
+        """Read the files; ``asked`` are the suites, and for whom they are looked for."""
         texts: dict[bytes, None] = {}
         for ref in refs:
             with suppress(Permanent):
                 if file := await self._github.file(repo, path, ref):
                     texts[file.text] = None
-        return await self._policies.checker.own_jobs(texts, suites, f"workflow {repo.id}")
+        return await self._policies.checker.own_jobs(texts, *asked)

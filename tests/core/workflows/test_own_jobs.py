@@ -99,3 +99,31 @@ def test_of_two_files_each_tells_of_a_job() -> None:
 def test_a_pattern_without_a_job_in_a_file_is_of_an_unknown_one(raws: tuple[bytes, ...]) -> None:
     found_jobs = jobs_of_run(raws, {"s": ("called / test",)})
     assert found_jobs == {"s": (unknown_job("called / test"),)}
+
+
+def needy(jobs: int, name: str = "") -> bytes:
+    """Return a workflow in which each job needs all before it."""
+    keys = [f"npu-{number}" for number in range(jobs)]
+    named = f"name: {name}, " if name else ""
+    lines = [
+        f"  {key}: {{{named}needs: [{', '.join(keys[:number])}]}}"
+        for number, key in enumerate(keys)
+    ]
+    return "\n".join(("jobs:", *lines)).encode()
+
+
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [
+        (needy(30), 30),
+        (needy(32), 1),  # with all that they need they have 528 names
+        (needy(8, "x" * 180), 8),
+        (needy(20, "x" * 180), 1),  # 210 names of 180 characters
+    ],
+)
+def test_of_a_workflow_whose_jobs_need_each_other_without_end_nothing_is_told(
+    raw: bytes, told: int
+) -> None:
+    found = jobs_of_run((raw,), {"s": ("npu-*",)})["s"]
+    assert len(found) == told
+    assert (found == (unknown_job("npu-*"),)) is (told == 1)
