@@ -18,8 +18,10 @@ REPO = click.Path(exists=True, file_okay=False, path_type=Path)
 
 _WORKFLOWS = ".github/workflows"
 _MOST_WORKFLOWS = 500
-# Nothing that a checkout's own configuration names is started.
+# Nothing that a checkout's own configuration names is started. A clone may lack parts, and Git
+# would ask for them: by any command that the configuration gives for it.
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
+_ALONE = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 
 
 def read_tree(folder: Path) -> RepoTree:
@@ -58,7 +60,10 @@ def _branch(ref: str) -> str:
 def _git(folder: Path, *arguments: str) -> str:
     try:
         done = subprocess.run(  # noqa: S603 - fixed words, and a folder that the user named
-            [*_GIT, "-C", str(folder), *arguments], capture_output=True, check=True
+            [*_GIT, "-C", str(folder), *arguments],
+            capture_output=True,
+            check=True,
+            env={**os.environ, **_ALONE},
         )
     except FileNotFoundError as error:
         raise click.ClickException("git is not installed") from error

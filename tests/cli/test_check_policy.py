@@ -106,3 +106,30 @@ def test_a_broken_repository_is_told(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, ["--repo", str(tmp_path), "-"], input=POLICY)
     assert result.exit_code == 1
     assert "git ls-files: fatal: not a git repository" in result.stderr
+
+
+LACKING = """
+[extensions]
+partialClone = origin
+[core]
+repositoryformatversion = 1
+[remote "origin"]
+url = .
+promisor = true
+uploadpack = touch {proof}; git-upload-pack
+"""
+
+
+def test_a_checkout_that_lacks_a_folder_starts_no_command_of_its_own(tmp_path: Path) -> None:
+    folder, proof = checkout(tmp_path / "repo"), tmp_path / "proof"
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "first")
+    git(folder, "sparse-checkout", "set", "--sparse-index", ".github")
+    for tree in (folder / ".git" / "objects").glob("??/*"):
+        if tree.stat().st_size < 100:  # of the folders that are left out, and empty files
+            tree.unlink()
+    with (folder / ".git" / "config").open("a") as config:
+        config.write(LACKING.format(proof=proof))
+    CliRunner().invoke(command, ["--repo", str(folder), "-"], input=POLICY)
+    assert not proof.exists()
