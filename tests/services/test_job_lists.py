@@ -1,8 +1,10 @@
 """The jobs of an Actions run are read once for the suites that share it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, cast
+
+import pytest
 
 from bot.core.model.repos import Repo
 from bot.ports.github import ActionsJob, GitHub
@@ -58,4 +60,27 @@ async def test_what_was_not_run_again_is_as_an_attempt_before_left_it() -> None:
     twice = (job(1, "a (x)", 1), job(2, "a (y)", 1, "failure"), job(3, "c", 1), job(4, "c", 1))
     _, found = lists(*twice, job(5, "a (y)", 2), job(6, "c", 3))
     assert [one.id for one in await found.newest(REPO, 5, 2, T0)] == [1, 3, 4, 5]
-    assert [one.id for one in await found.newest(REPO, 5, 3, T0)] == [1, 5, 6]
+    assert [one.id for one in await found.newest(REPO, 5, 3, T0)] == [1, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("ends", "left"),
+    [
+        (("failure", "failure"), ["failure", "success"]),
+        (("success", "failure"), ["failure", "success"]),  # which one ran again is not told
+        (("skipped", "failure"), ["failure", "success"]),
+        (("success", "success"), ["success", "success"]),
+    ],
+)
+async def test_a_job_that_runs_again_alone_does_not_hide_a_failed_one_of_its_name(
+    ends: tuple[str, str], left: list[str]
+) -> None:
+    first = [job(number, "a", 1, end) for number, end in enumerate(ends)]
+    _, found = lists(*first, job(9, "a", 2))
+    assert [one.conclusion for one in await found.newest(REPO, 5, 2, T0)] == left
+
+
+async def test_a_job_that_runs_again_replaces_the_one_with_its_labels() -> None:
+    first = (replace(job(1, "a", 1, "failure"), labels=("x",)), job(2, "a", 1))
+    _, found = lists(*first, replace(job(3, "a", 2), labels=("x",)))
+    assert [one.id for one in await found.newest(REPO, 5, 2, T0)] == [2, 3]

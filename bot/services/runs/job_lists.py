@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from itertools import groupby
 from weakref import WeakValueDictionary
 
 from bot.core.model.repos import Repo
@@ -12,6 +13,8 @@ from bot.ports.github import ActionsJob, GitHub
 
 _FRESH = timedelta(seconds=8)  # a step that reads again does so after 10 s
 _REMEMBERED = 256  # lists; one of 256 jobs takes some 100 kB
+BAD = frozenset({"failure", "timed_out", "cancelled", "startup_failure"})
+"""Conclusions of jobs that did not pass."""
 
 
 class JobLists:
@@ -49,12 +52,30 @@ class JobLists:
 
 
 def _newest(jobs: Iterable[ActionsJob], attempt: int) -> tuple[ActionsJob, ...]:
-    """Return of each name the jobs of the newest attempt in which it ran, up to ``attempt``."""
-    known = [job for job in jobs if job.attempt <= attempt]
-    newest: dict[str, int] = {}
-    for job in known:
-        newest[job.name] = max(job.attempt, newest.get(job.name, 0))
-    return tuple(job for job in known if job.attempt == newest[job.name])
+    """Return the jobs as the attempts up to ``attempt`` left them: each replaces what it ran again.
+
+    Jobs of a matrix may share a name. One that runs again replaces one of them, and of those that
+    it may be the one that ended best: nobody can pass by running a job again beside a failed one.
+    """
+    known: list[ActionsJob] = []
+    for number, its in groupby(sorted(jobs, key=_attempt_of), key=_attempt_of):
+        if number <= attempt:
+            again = list(its)
+            for job in again:
+                before = [one for one in known if one.name == job.name and one not in again]
+                if before:
+                    known.remove(min(before, key=lambda one: _sameness(one, job)))
+                known.append(job)
+    return tuple(known)
+
+
+def _attempt_of(job: ActionsJob) -> int:
+    return job.attempt
+
+
+def _sameness(before: ActionsJob, job: ActionsJob) -> tuple[bool, bool, bool]:
+    """Return how likely a job is the same one that ran before; the smallest is."""
+    return before.labels != job.labels, before.conclusion != "skipped", before.conclusion in BAD
 
 
 def ends_of(jobs: Iterable[ActionsJob]) -> list[JobEnd]:

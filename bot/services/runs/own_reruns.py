@@ -7,9 +7,8 @@ from weakref import WeakValueDictionary
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Run
 from bot.ports.github import ActionsJob
+from bot.services.runs.job_lists import BAD
 from bot.services.workers import Deps, Service
-
-_BAD = frozenset({"failure", "timed_out", "cancelled", "startup_failure"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class OwnReruns(Service):
             return None
         now = self._clock.now()
         jobs = await self._job_lists.newest(repo, run.rerun_of, seen.attempt, now)
-        failed = [job for job in jobs if job.conclusion in _BAD]
+        failed = [job for job in jobs if job.conclusion in BAD]
         wanted = _wanted(run, jobs, failed)
         if jobs and not wanted:
             return Rerun(failed_only=False, is_empty=True)
