@@ -117,11 +117,12 @@ async def open_parts(
     clock: Clock | None = None,
     strict: bool = False,
     executor: Executor | None = None,
+    sandbox: Sandbox | None = None,
 ) -> AsyncIterator[Parts]:
     """Open everything that a process talks to; migrate the database first.
 
-    Tests pass their own ``clock``, and the ``executor`` of SQLite's transactions. With ``strict``
-    a loop raises instead of logging.
+    Tests pass their own ``clock``, ``executor`` of SQLite's transactions, and ``sandbox``. With
+    ``strict`` a loop raises instead of logging.
     """
     await migrate(settings.database_url)
     clock = clock or SystemClock()
@@ -150,7 +151,8 @@ async def open_parts(
         rayjobs = await _submitter(stack, settings)
         owner = await stack.enter_async_context(store.instance(settings.replica_name))
         loop = Worker(owner, metrics, strict=strict)
-        sandbox = await stack.enter_async_context(open_sandbox())
+        if sandbox is None:
+            sandbox = await stack.enter_async_context(open_sandbox())
         checker = PolicyChecker(sandbox, shares=CpuShares(clock))
         strangers = Strangers(github, clock)
         outside = (metrics, issuer, heard, sandbox, checker, LongLists(clock), strangers)

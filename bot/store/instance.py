@@ -11,15 +11,19 @@ import secrets
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sqlalchemy import text, update
+from sqlalchemy import Update, text, update
 from sqlalchemy.engine import make_url
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from bot.store.database import Database, DbConnection, is_sqlite
 from bot.store.leases import FREE
 from bot.store.tables import metadata
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
 _NAMES = 0x61736366  # the class of the locks on names; any number, the same in every process
 # The server hears of a killed client within milliseconds.
@@ -39,6 +43,8 @@ async def open_instance(db: Database, name: str) -> AsyncIterator[str]:
             await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_SH)
             yield owner
         return
+    from sqlalchemy.ext.asyncio import create_async_engine  # noqa: PLC0415  only for a server
+
     engine = create_async_engine(db.url, isolation_level="AUTOCOMMIT")
     try:
         async with engine.connect() as conn:
@@ -59,7 +65,7 @@ def _try_lock(file: int) -> bool:
     return True
 
 
-async def _is_mine(conn: AsyncConnection, name: str) -> bool:
+async def _is_mine(conn: "AsyncConnection", name: str) -> bool:
     """Take the lock on a name; False: another process of this name lives."""
     taking = text("SELECT pg_try_advisory_lock(:names, hashtext(:name))")
     for _ in range(_TRIES):
@@ -73,9 +79,18 @@ async def _free(db: Database, owners: str) -> None:
     """Free the rows that owners with this beginning leased ("": any owner)."""
 
     async def work(conn: DbConnection) -> None:
-        for table in _LEASED:
-            theirs = table.c.lease_owner.startswith(owners, autoescape=True)
-            leased = table.c.lease_owner != ""
-            await conn.execute(update(table).where(leased, theirs).values(FREE))
+        for statement in _freeing(owners):
+            await conn.execute(statement)
 
     await db.write(work)
+
+
+@cache
+def _freeing(owners: str) -> tuple[Update, ...]:
+    """Return the statements for one beginning: that of a process is always the same."""
+    return tuple(
+        update(table)
+        .where(table.c.lease_owner != "", table.c.lease_owner.startswith(owners, autoescape=True))
+        .values(FREE)
+        for table in _LEASED
+    )

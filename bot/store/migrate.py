@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.ext.asyncio import create_async_engine
 
 from bot.ports.errors import DatabaseTrouble
 from bot.store.database import DbConnection, is_sqlite, refusals
@@ -114,6 +113,8 @@ def _keep_private(database: Path) -> None:
 
 
 async def _migrate_postgres(url: str) -> None:
+    from sqlalchemy.ext.asyncio import create_async_engine  # noqa: PLC0415  only for a server
+
     engine = create_async_engine(url)
     try:
         async with engine.begin() as conn:

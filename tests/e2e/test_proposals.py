@@ -7,6 +7,8 @@ PATH = ".github/ascend-ci.yml"
 
 
 async def test_a_loosening_is_called_out_and_the_old_policy_holds(world: World) -> None:
+    world.sandbox = None  # compared in a process of its own, as it is in the service
+    await world.restart()
     looser = POLICY.replace("version: 1", "version: 1\ntrust: {auto: triage, approve: triage}")
     pull = world.open_pull("stranger", PATH, looser)
     await world.settle()

@@ -13,13 +13,14 @@ from pydantic import SecretStr
 from sqlalchemy.engine import make_url
 
 from bot.app import Parts, make_runner, open_loops, open_parts
+from bot.ports.sandbox import Sandbox
 from bot.ports.wake import Topic
 from bot.services.workers import WorkerPool
 from bot.settings import Settings
 from bot.sim import ManualClock, SimGitHub, SimOptions
 from bot.sim.model import CheckRun, Pull, Run
 from tests.core.commands.commenting import offered
-from tests.e2e.at_once import AtOnce
+from tests.e2e.at_once import AtOnce, SandboxAtOnce
 from tests.e2e.database_connections import ConnectionsInUse
 from tests.github.validator import Validator
 from tests.submitter.conftest import TOKEN
@@ -177,6 +178,7 @@ class World:
     bots: list[Bot] = field(default_factory=list)
     dropped: list[Bot] = field(default_factory=list)
     wrap: Wrap = _as_they_are  # what a new bot gets in place of its parts
+    sandbox: Sandbox | None = field(default_factory=SandboxAtOnce)  # None: processes of its own
 
     async def settle(self) -> None:
         """Let everything that is due happen, now."""
@@ -259,15 +261,22 @@ class World:
 
 async def start_bot(world: World) -> Bot:
     """Start the bot and its web door."""
-    return await _start(world.github, world.clock, world.settings, world.wrap)
+    return await _start(
+        world.github, world.clock, world.settings, wrap=world.wrap, sandbox=world.sandbox
+    )
 
 
 async def _start(
-    github: SimGitHub, clock: ManualClock, settings: Settings, wrap: Wrap = _as_they_are
+    github: SimGitHub,
+    clock: ManualClock,
+    settings: Settings,
+    *,
+    wrap: Wrap = _as_they_are,
+    sandbox: Sandbox | None,
 ) -> Bot:
     stack = AsyncExitStack()
     parts = await stack.enter_async_context(
-        open_parts(settings, clock=BotClock(clock), strict=True, executor=AtOnce())
+        open_parts(settings, clock=BotClock(clock), strict=True, executor=AtOnce(), sandbox=sandbox)
     )
     connections = ConnectionsInUse()
     connections.watch(parts.store)
@@ -326,7 +335,7 @@ async def open_world(
         if submitter_url:
             given = {"submitter_url": submitter_url, "submitter_token": SecretStr(TOKEN)}
             settings = settings.model_copy(update=given)
-        bot = await _start(github, clock, settings)
+        bot = await _start(github, clock, settings, sandbox=SandboxAtOnce())
         world = World(github, clock, settings, bot, validator, [bot])
         try:
             await world.settle()
