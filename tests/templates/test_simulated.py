@@ -11,12 +11,13 @@ from aiohttp.test_utils import TestServer
 from bot.adapters.clock import SystemClock
 from bot.adapters.oidc import OidcIssuer
 from bot.ports.oidc import Denial, Proof
+from bot.sim import NewPull
 from bot.submitter.backend import Limits
 from bot.submitter.callers import Callers, digest_of
 from bot.submitter.local import LocalBackend
 from bot.submitter.web import Options, create_app
 from tests.submitter.conftest import TOKEN
-from tests.templates.site import ID, SCRIPT, SIZES, Site, log, meeting, open_site, until
+from tests.templates.site import ID, LABEL, SCRIPT, SIZES, Site, log, meeting, open_site, until
 
 AUDIENCE = "ascend-ci-submitter"
 MULTINODE = "octo/project/.github/workflows/ascend_multinode.yml@refs/heads/main"
@@ -95,6 +96,26 @@ async def test_where_the_apps_account_is_named_a_workflow_runs_nothing_for_anybo
     assert run.conclusion == "success", log(run)
     assert "trained" in log(run)
     assert "Everybody with write" not in log(run)
+
+
+async def test_a_stranger_who_takes_the_concurrency_group_of_a_run_does_not_stop_it(
+    site: Site,
+) -> None:
+    begun, go = site.folder / "begun", site.folder / "go"
+    script = f"touch {begun}\nuntil [ -e {go} ]; do sleep 0.01; done\n"
+    run = site.begin("ascend_nightly.yml", script, job="gspo-qwen3-8b")
+    await until(begun.exists)
+    thief = f"""
+on: pull_request
+concurrency: {{group: ascend-nightly-{ID}, cancel-in-progress: true}}
+jobs: {{a: {{runs-on: {LABEL}, steps: [{{run: touch {go}}}]}}}}
+"""
+    files = {".github/workflows/ascend_nightly.yml": thief}
+    pull = site.github.people.open_pull("bob", files, NewPull(fork=True))
+    theirs = site.github.actions.native(pull, "ascend_nightly.yml")
+    await site.github.engine.wait(theirs)
+    await site.github.engine.wait(run)
+    assert (theirs.conclusion, run.conclusion) == ("success", "success"), log(run)
 
 
 async def test_a_detached_rayjob_is_announced_and_clears_up_itself(site: Site) -> None:
