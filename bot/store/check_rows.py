@@ -14,7 +14,6 @@ from sqlalchemy import (
     func,
     select,
     text,
-    true,
     update,
 )
 from sqlalchemy.sql.dml import ReturningInsert
@@ -24,7 +23,7 @@ from bot.core.model.ids import RepoId, RunId, Sha
 from bot.core.model.runs import Run, State
 from bot.core.model.views import GateDue, Proposal, Reply
 from bot.core.planning.plan import RepublishCheck
-from bot.store.database import DbConnection, Insert, NewId, insert
+from bot.store.database import DbConnection, Insert, NewId, insert, insert_unless_there
 from bot.store.leases import FREE, Lease, held_parameters, still_held
 from bot.store.prepared import prepared
 from bot.store.published import is_lost
@@ -61,20 +60,21 @@ async def touch_gate(conn: DbConnection, gate: GateDue, now: datetime, new_id: N
 
     A closed gate is never made.
     """
-    current = _gate_at(gate.repo_id, gate.sha)
     if gate.closed:
-        await _close_gate(conn, current, gate, now)
+        await _close_gate(conn, _gate_at(gate.repo_id, gate.sha), gate, now)
         return
     if gate.unknown:
         await note_unjudged(conn, gate)
     row = {**_row(gate, new_id(now), now), "name": _GATE, **_gate_values(gate)}
     made = await conn.execute(_put_gate(insert(conn, checks)), row)
     if made.first() is None:
-        change = update(checks).where(current).values({**_bumped(now), **_gate_values(gate)})
-        keeps = checks.c.name == gate.name if gate.name else true()
-        if not (await conn.execute(change.where(keeps))).rowcount:
-            await _leave_name(conn, current, now, new_id)
-            await conn.execute(change)
+        query, its = _bump_gate(gate.repo_id, gate.sha, now)
+        change = (query, {**its, **_gate_values(gate)})
+        if gate.name:
+            query, its = _bump_gate_of_name(gate.repo_id, gate.sha, now, gate.name)
+        if not (await conn.execute(query, {**its, **_gate_values(gate)})).rowcount:
+            await _leave_name(conn, _gate_at(gate.repo_id, gate.sha), now, new_id)
+            await conn.execute(*change)
 
 
 async def _leave_name(
@@ -124,7 +124,7 @@ async def add_proposal(conn: DbConnection, proposal: Proposal, now: datetime) ->
     await conn.execute(former)
     named = {"name": f"{proposal.gate} policy", "number": proposal.number, "proposal": proposal}
     row = _row(proposal, proposal.key, now) | named
-    await conn.execute(insert(conn, checks).on_conflict_do_nothing(), row)
+    await conn.execute(insert_unless_there(conn, checks), row)
 
 
 def _gate_at(repo_id: RepoId, sha: Sha) -> ColumnElement[bool]:
@@ -184,6 +184,12 @@ def _of_run(run_id: RunId) -> ColumnElement[bool]:
 @prepared
 def _bump_gate(repo_id: RepoId, sha: Sha, now: datetime) -> Update:
     return update(checks).where(_gate_at(repo_id, sha)).values(_bumped(now))
+
+
+@prepared
+def _bump_gate_of_name(repo_id: RepoId, sha: Sha, now: datetime, name: str) -> Update:
+    its = _gate_at(repo_id, sha) & (checks.c.name == name)
+    return update(checks).where(its).values(_bumped(now))
 
 
 @prepared

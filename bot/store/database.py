@@ -92,6 +92,16 @@ def _insert(table: Table, *, postgres: bool) -> Insert:
     return postgresql.insert(table) if postgres else sqlite.insert(table)
 
 
+def insert_unless_there(conn: DbConnection, table: Table) -> Insert:
+    """Return an insert that leaves a row as it is if it is there."""
+    return _unless_there(insert(conn, table))
+
+
+@cache
+def _unless_there(query: Insert) -> Insert:
+    return query.on_conflict_do_nothing()
+
+
 def is_postgres(conn: DbConnection) -> bool:
     """Return True if the database can lock single rows."""
     return conn.dialect.name == "postgresql"

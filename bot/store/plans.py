@@ -12,7 +12,7 @@ from bot.core.planning.plan import Plan
 from bot.ports.wake import Topic
 from bot.store import check_rows, repos, run_rows
 from bot.store.audit import add_audit
-from bot.store.database import DbConnection, NewId, insert
+from bot.store.database import DbConnection, NewId, insert_unless_there
 from bot.store.pulls import restate, save_former_heads, save_head, save_pull
 from bot.store.rows import upsert, values
 from bot.store.tables import approvals, policies, pushes, runs, selections
@@ -57,8 +57,7 @@ async def _save_records(conn: DbConnection, plan: Plan) -> None:
         await save_head(conn, plan.head)
     await save_former_heads(conn, plan.former_heads)
     if plan.push is not None:  # a commit keeps its first pusher
-        pushed = insert(conn, pushes).values(values(plan.push))
-        await conn.execute(pushed.on_conflict_do_nothing())
+        await conn.execute(insert_unless_there(conn, pushes), values(plan.push))
     if plan.pull is not None:
         await save_pull(conn, plan.pull)
     for table, record in (

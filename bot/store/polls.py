@@ -1,10 +1,14 @@
 """Polls: each happens once in its interval, whatever the number of replicas or of restarts."""
 
 from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import Select, Update, delete, or_, select, update
+from sqlalchemy.sql.dml import ReturningInsert
 
-from bot.store.database import DbConnection, Part, all_scalars, insert
+from bot.store.database import DbConnection, Insert, Part, all_scalars, insert
+from bot.store.prepared import prepared
 from bot.store.tables import polls
 
 _REPLICA = "replica:"
@@ -63,9 +67,7 @@ class Polls(Part):
         """Remember a time, such as that of the last look, also for the next process."""
 
         async def work(conn: DbConnection) -> None:
-            row = insert(conn, polls).values(name=name, next_at=at)
-            again = row.on_conflict_do_update(index_elements=["name"], set_={"next_at": at})
-            await conn.execute(again)
+            await conn.execute(_note(insert(conn, polls)), {"name": name, "next_at": at})
 
         await self._db.write(work)
 
@@ -82,20 +84,39 @@ class Polls(Part):
 
     async def noted(self, name: str) -> datetime | None:
         """Return a remembered time, None if there is none."""
-        query = select(polls.c.next_at).where(polls.c.name == name)
-        found = await self._db.read(lambda conn: all_scalars(conn, query))
+        found = await self._db.read(lambda conn: all_scalars(conn, *_noted(name)))
         return found[0] if found else None
 
     async def take(self, name: str, now: datetime, *, every_s: float) -> bool:
         """Take the poll and return True if it is due and no other replica took it."""
         following = now + timedelta(seconds=every_s)
-        turn = update(polls).where(polls.c.name == name, polls.c.next_at <= now)
 
         async def work(conn: DbConnection) -> bool:
-            if (await conn.execute(turn.values(next_at=following))).rowcount == 1:
+            if (await conn.execute(*_take_turn(name, now, following))).rowcount == 1:
                 return True
-            first = insert(conn, polls).values(name=name, next_at=following)
-            made = await conn.execute(first.on_conflict_do_nothing().returning(polls.c.name))
-            return made.first() is not None
+            row = {"name": name, "next_at": following}
+            return (await conn.execute(_first(insert(conn, polls)), row)).first() is not None
 
         return await self._db.write(work)
+
+
+@cache
+def _note(query: Insert) -> Insert:
+    its = {"next_at": query.excluded.next_at}
+    return query.on_conflict_do_update(index_elements=["name"], set_=its)
+
+
+@prepared
+def _noted(name: str) -> Select[Any]:
+    return select(polls.c.next_at).where(polls.c.name == name)
+
+
+@prepared
+def _take_turn(name: str, now: datetime, following: datetime) -> Update:
+    its = (polls.c.name == name) & (polls.c.next_at <= now)
+    return update(polls).where(its).values(next_at=following)
+
+
+@cache
+def _first(query: Insert) -> ReturningInsert[Any]:
+    return query.on_conflict_do_nothing().returning(polls.c.name)

@@ -11,7 +11,6 @@ from sqlalchemy import ColumnElement, Integer, Table, Update, bindparam, case, u
 from bot.store.columns import Time
 from bot.store.database import Part
 from bot.store.leases import AT, FREE, Lease, held, held_parameters, still_held
-from bot.store.rows import moment
 
 LISTED_AFTER = timedelta(seconds=10)  # GitHub's lists were seen to trail by 1 to 3 s
 
@@ -44,6 +43,17 @@ def _shown(table: Table, urgent: str) -> Update:
     next_at = case((table.c[urgent] > then, at_once), else_=later)
     due = case((table.c.want_version > then, next_at), else_=None)
     return update(table).where(still_held(table, key)).values(due=due)
+
+
+@cache
+def _failed(table: Table, urgent: str) -> Update:
+    (key,) = table.primary_key.columns
+    then: Any = bindparam("failed_version", type_=Integer())
+    at_once, later = bindparam("urgent_at", type_=Time()), bindparam("later_at", type_=Time())
+    newer = (table.c[urgent] > then) & ~is_lost(table)
+    refusals = table.c.refusals + bindparam("more_refusals", type_=Integer())
+    change = {"due": case((newer, at_once), else_=later), "refusals": refusals}
+    return update(table).where(still_held(table, key)).values(change)
 
 
 class Published(Part):
@@ -94,13 +104,9 @@ class Published(Part):
 
     async def failed(self, lease: Lease, reason: NotShown, *, version: int, now: datetime) -> None:
         """Note that a version could not be shown. A newer one is due at once."""
-        table = self._table
-        change = self._update(lease).values(
-            due=case(
-                ((self._urgent > version) & ~is_lost(table), moment(now)), else_=moment(reason.due)
-            ),
-            refusals=table.c.refusals + int(reason.refused),
-            note=reason.note,
-            **FREE,
-        )
-        await self._db.write(lambda conn: conn.execute(change))
+        (key,) = self._table.primary_key.columns
+        at = {"failed_version": version, "urgent_at": now, "later_at": reason.due}
+        asked = {**held_parameters(lease, key.type.python_type(lease.key)), **at}
+        known = {"note": reason.note, "more_refusals": int(reason.refused), **FREE}
+        change = _failed(self._table, str(self._urgent.key)), {**asked, **known}
+        await self._db.write(lambda conn: conn.execute(*change))

@@ -5,13 +5,13 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, case, exists, select, update
+from sqlalchemy import ColumnElement, Select, Update, and_, case, exists, select, update
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.repos import Repo
 from bot.core.model.views import PullComment
-from bot.store.database import DbConnection, insert
+from bot.store.database import DbConnection, Insert, insert
 from bot.store.leases import FREE, Lease, claim_parameters, claim_statement, lease_of
 from bot.store.prepared import prepared
 from bot.store.published import Published, due_now, is_lost
@@ -55,26 +55,44 @@ async def put_comment(conn: DbConnection, comment: PullComment, now: datetime) -
     if await conn.scalar(*_is_head(comment.repo_id, comment.number, comment.sha)) is None:
         return
     key = f"{comment.repo_id}/{comment.number}"
-    text = {"sha": comment.sha, "body": comment.body, "touched_at": now}
+    if not comment.make:
+        await conn.execute(*_change(key, comment.sha, comment.body, now))
+        return
+    row = {"key": key, "repo_id": comment.repo_id, "number": comment.number}
+    row |= {"sha": comment.sha, "body": comment.body, "due": now, "touched_at": now}
+    await conn.execute(_put(insert(conn, table)), row)
+
+
+@prepared
+def _change(key: str, sha: Sha, body: str, now: datetime) -> Update:
+    there = (table.c.key == key) & (table.c.deleted_at_sha == "") & _is_new(sha, body)
+    return update(table).where(there).values(_changed(sha, body, now, due=moment(now)))
+
+
+@cache
+def _put(query: Insert) -> Insert:
+    given = query.excluded
+    return query.on_conflict_do_update(
+        index_elements=["key"],
+        set_=_changed(given.sha, given.body, given.touched_at, due=given.due),
+        where=_is_new(given.sha, given.body),
+    )
+
+
+def _is_new(sha: Any, body: Any) -> ColumnElement[bool]:
+    return and_(table.c.body != body, table.c.deleted_at_sha != sha)
+
+
+def _changed(sha: Any, body: Any, now: Any, *, due: ColumnElement[Any]) -> dict[str, Any]:
     waits = is_lost(table) & (table.c.due > now)
-    changed = {
-        **text,
+    return {
+        "sha": sha,
+        "body": body,
+        "touched_at": now,
         "deleted_at_sha": "",
         "want_version": table.c.want_version + 1,
-        "due": case((waits, table.c.due), else_=moment(now)),
+        "due": case((waits, table.c.due), else_=due),
     }
-    new = (table.c.body != comment.body) & (table.c.deleted_at_sha != comment.sha)
-    if not comment.make:
-        there = (table.c.key == key) & (table.c.deleted_at_sha == "")
-        await conn.execute(update(table).where(there, new).values(changed))
-        return
-    named = {"key": key, "repo_id": comment.repo_id, "number": comment.number}
-    row = {**named, "due": now, **text}
-    await conn.execute(
-        insert(conn, table)
-        .values(row)
-        .on_conflict_do_update(index_elements=["key"], set_=changed, where=new)
-    )
 
 
 @prepared

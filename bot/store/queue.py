@@ -19,7 +19,7 @@ from bot.core.queue.scheduler import acquire, decide, next_up
 from bot.core.queue.state import Acquired, Answer, Blocked, PendingRun, QueueState
 from bot.core.queue.usage import Spent, spent
 from bot.ports.wake import Topic
-from bot.store.database import DbConnection, Part, insert
+from bot.store.database import DbConnection, Part, insert, insert_unless_there
 from bot.store.prepared import prepared
 from bot.store.queue_memory import note_change
 from bot.store.queue_state import pending_of, read_free_state, read_queue_state, usages
@@ -81,7 +81,7 @@ async def lock_queue(conn: DbConnection, repo_id: RepoId) -> None:
     """
     if (await conn.execute(*_locked(repo_id))).first() is None:
         row = {"repo_id": repo_id}
-        await conn.execute(insert(conn, queue_locks).on_conflict_do_nothing(), row)
+        await conn.execute(insert_unless_there(conn, queue_locks), row)
         await conn.execute(*_locked(repo_id))
 
 
@@ -161,7 +161,7 @@ async def _hold(conn: DbConnection, run: Run, needs: tuple[Need, ...], now: date
         for need in needs
     ]
     if rows:
-        await conn.execute(insert(conn, holds).on_conflict_do_nothing(), rows)
+        await conn.execute(insert_unless_there(conn, holds), rows)
 
 
 async def release(
@@ -206,9 +206,14 @@ async def poke_waiting(
     conn: DbConnection, repo_id: RepoId, touched: set[str], now: datetime
 ) -> None:
     """Poke the runs that may start now, and the first runs that wait for these resources."""
-    if not await conn.scalar(select(exists().where(queue.c.repo_id == repo_id))):
+    if not await conn.scalar(*_any_waits(repo_id)):
         return
     queue_state = await read_queue_state(conn, repo_id, now)
     waiting, starting = next_up(queue_state, touched, _POKED)
     await poke_runs(conn, waiting, now)
     await poke_runs(conn, starting, now, first=True)
+
+
+@prepared
+def _any_waits(repo_id: RepoId) -> Select[Any]:
+    return select(exists().where(queue.c.repo_id == repo_id))

@@ -9,10 +9,10 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     CompoundSelect,
+    Select,
     case,
     exists,
     func,
-    literal,
     select,
     text,
     type_coerce,
@@ -26,8 +26,9 @@ from bot.core.queue.state import Holder, Pause, PendingRun, QueueState, limits_o
 from bot.core.queue.usage import WINDOW, Spent, Usage, spent
 from bot.store.columns import microseconds
 from bot.store.database import DbConnection
+from bot.store.prepared import prepared
 from bot.store.queue_memory import read_queue, run_author
-from bot.store.rows import OPEN_RUN, load, load_all
+from bot.store.rows import OPEN_RUN, load_all, load_found
 from bot.store.tables import claimants, holds, pauses, queue, runs, workflow_jobs
 
 FORGOTTEN = timedelta(hours=24)  # a job whose end was not reported no longer occupies its label
@@ -59,17 +60,12 @@ async def read_free_state(
     gets by it, it gets by the whole state. A repository with thousands of runs is read at the same
     cost as one with few.
     """
-    others = exists().where(queue.c.repo_id == repo_id, queue.c.run_id != pending.run_id)
-    if await conn.scalar(select(others)):
+    if await conn.scalar(*_others_wait(repo_id, pending.run_id)):
         return None
-    names = {need.resource for needs in pending.needs for need in needs}
+    names = sorted({need.resource for needs in pending.needs for need in needs})
+    number = pending.number
     going = await conn.scalar(
-        select(func.count()).where(
-            runs.c.repo_id == repo_id,
-            runs.c.number == pending.number,
-            OPEN_RUN,
-            exists().where(holds.c.run_id == runs.c.id),
-        )
+        *(_going_apart(repo_id) if number is None else _going(repo_id, number))
     )
     own = Holder(RunId(""), "", now, (), pending.number)
     sums = Holder(RunId(""), "", now, await _sums(conn, repo_id, names))
@@ -83,22 +79,55 @@ async def read_free_state(
     )
 
 
+@prepared
+def _others_wait(repo_id: RepoId, run_id: RunId) -> Select[Any]:
+    return select(exists().where(queue.c.repo_id == repo_id, queue.c.run_id != run_id))
+
+
+@prepared
+def _going(repo_id: RepoId, number: int) -> Select[Any]:
+    """Return the query that counts the runs of a pull request that hold something."""
+    return _count_going(repo_id, runs.c.number == number)
+
+
+@prepared
+def _going_apart(repo_id: RepoId) -> Select[Any]:
+    """Return the query that counts those of no pull request."""
+    return _count_going(repo_id, runs.c.number.is_(None))
+
+
+def _count_going(repo_id: RepoId, which: ColumnElement[bool]) -> Select[Any]:
+    holding = exists().where(holds.c.run_id == runs.c.id)
+    return select(func.count()).where(runs.c.repo_id == repo_id, which, OPEN_RUN, holding)
+
+
 async def _sums(
-    conn: DbConnection, repo_id: RepoId, names: set[str]
+    conn: DbConnection, repo_id: RepoId, names: list[str]
 ) -> tuple[tuple[str, int], ...]:
     """Return how much of each resource is held."""
-    query = (
+    found = await conn.execute(*_sums_of(repo_id, names))
+    return tuple((name, int(amount)) for name, amount in found)
+
+
+@prepared
+def _sums_of(repo_id: RepoId, names: list[str]) -> Select[Any]:
+    return (
         select(holds.c.resource, func.sum(holds.c.amount))
         .where(holds.c.repo_id == repo_id, holds.c.resource.in_(names))
         .group_by(holds.c.resource)
     )
-    return tuple((name, int(amount)) for name, amount in await conn.execute(query))
 
 
-async def _jobs(conn: DbConnection, repo_id: RepoId, names: set[str]) -> dict[str, int]:
+async def _jobs(conn: DbConnection, repo_id: RepoId, names: list[str]) -> dict[str, int]:
     """Count all jobs that run on each label, ours too."""
     labels = [name.removeprefix("label:") for name in names if name.startswith("label:")]
-    query = (
+    found = await conn.execute(*_jobs_on(repo_id, labels))
+    return {f"label:{label}": count for label, count in found}
+
+
+@prepared
+def _jobs_on(repo_id: RepoId, labels: list[str]) -> Select[Any]:
+    return (
         select(workflow_jobs.c.label, func.count())
         .where(
             workflow_jobs.c.repo_id == repo_id,
@@ -107,33 +136,44 @@ async def _jobs(conn: DbConnection, repo_id: RepoId, names: set[str]) -> dict[st
         )
         .group_by(workflow_jobs.c.label)
     )
-    return {f"label:{label}": count for label, count in await conn.execute(query)}
 
 
 async def hours_used(conn: DbConnection, repo_id: RepoId, now: datetime) -> float:
     """Return the NPU-hours of the last 24 hours, as ``spent`` adds them up."""
-    used, recent = _used(repo_id, now)
-    total = func.coalesce(func.sum(used), 0)
-    parts = (select(total).where(*where).scalar_subquery() for where in recent)
-    found = (await conn.execute(select(*parts))).one()
+    found = (await conn.execute(*_total_used(repo_id, *_window(now)))).one()
     return float(sum(found)) / _HOUR
 
 
-def _used(repo_id: RepoId, now: datetime) -> tuple[ColumnElement[int], tuple[tuple[Any, ...], ...]]:
-    """Return SQL for a run's NPU-microseconds of the window, and for both kinds of its runs."""
+def _window(now: datetime) -> tuple[datetime, int, int]:
+    """Return the window's begin, and its end and begin in microseconds."""
     since = now - WINDOW
-    end, start = (
-        type_coerce(column, BigInteger) for column in (runs.c.ended_at, runs.c.started_at)
+    return since, microseconds(now), microseconds(since)
+
+
+@prepared
+def _total_used(repo_id: RepoId, since: datetime, last: int, first: int) -> Select[Any]:
+    used, recent = _used(repo_id, since, last, first)
+    total = func.coalesce(func.sum(used), 0)
+    return select(*(select(total).where(*where).scalar_subquery() for where in recent))
+
+
+def _used(
+    repo_id: RepoId, since: datetime, end_at: int, start_at: int
+) -> tuple[ColumnElement[int], tuple[tuple[Any, ...], ...]]:
+    """Return SQL for a run's NPU-microseconds of the window, and for both kinds of its runs."""
+    end, start, last, first = (
+        type_coerce(value, BigInteger)
+        for value in (runs.c.ended_at, runs.c.started_at, end_at, start_at)
     )
-    last, first = (literal(microseconds(at), BigInteger) for at in (now, since))
     span = case((end < last, end), else_=last) - case((start > first, start), else_=first)
     used = (runs.c.repo_id == repo_id, text("npus > 0"), runs.c.started_at.is_not(None))
     going, ended = runs.c.ended_at.is_(None), runs.c.ended_at > since
     return case((span > 0, span * runs.c.npus), else_=0), ((*used, going), (*used, ended))
 
 
-def _used_by_pull(repo_id: RepoId, now: datetime) -> CompoundSelect[Any]:
-    used, recent = _used(repo_id, now)
+@prepared
+def _used_by_pull(repo_id: RepoId, since: datetime, last: int, first: int) -> CompoundSelect[Any]:
+    used, recent = _used(repo_id, since, last, first)
     return union_all(
         *(
             select(runs.c.number, run_author, func.sum(used))
@@ -146,8 +186,8 @@ def _used_by_pull(repo_id: RepoId, now: datetime) -> CompoundSelect[Any]:
 
 async def pending_of(conn: DbConnection, run: Run, needs: Alternatives) -> PendingRun:
     """Return a run as a pending one; its class is the best of its claimants."""
-    rank = await conn.scalar(select(func.min(claimants.c.rank)).where(claimants.c.run_id == run.id))
-    author = await conn.scalar(select(run_author).where(runs.c.id == run.id))
+    rank = await conn.scalar(*_best_rank(run.id))
+    author = await conn.scalar(*_author_of(run.id))
     return PendingRun(
         run_id=run.id,
         suite=run.suite,
@@ -160,24 +200,39 @@ async def pending_of(conn: DbConnection, run: Run, needs: Alternatives) -> Pendi
     )
 
 
+@prepared
+def _best_rank(run_id: RunId) -> Select[Any]:
+    return select(func.min(claimants.c.rank)).where(claimants.c.run_id == run_id)
+
+
+@prepared
+def _author_of(run_id: RunId) -> Select[Any]:
+    return select(run_author).where(runs.c.id == run_id)
+
+
 async def _occupied(conn: DbConnection, repo_id: RepoId, now: datetime) -> dict[str, int]:
     """Count the jobs of others that run on each label."""
+    found = await conn.execute(*_jobs_of_others(repo_id, now - FORGOTTEN))
+    return {label_resource(label): count for label, count in found}
+
+
+@prepared
+def _jobs_of_others(repo_id: RepoId, since: datetime) -> Select[Any]:
     ours = (
         select(runs.c.actions_run_id)
         .join(holds, holds.c.run_id == runs.c.id)
         .where(runs.c.repo_id == repo_id, runs.c.actions_run_id.is_not(None))
     )
-    query = (
+    return (
         select(workflow_jobs.c.label, func.count())
         .where(
             workflow_jobs.c.repo_id == repo_id,
             workflow_jobs.c.state == "in_progress",
-            workflow_jobs.c.at > now - FORGOTTEN,
+            workflow_jobs.c.at > since,
             workflow_jobs.c.actions_run_id.not_in(ours),
         )
         .group_by(workflow_jobs.c.label)
     )
-    return {label_resource(label): count for label, count in await conn.execute(query)}
 
 
 async def _spent(
@@ -187,7 +242,7 @@ async def _spent(
     limits = {item.limits.npu_hours for item in waiting} - {None}
     by_pull: defaultdict[int, float] = defaultdict(float)
     by_author: defaultdict[int, float] = defaultdict(float)
-    for number, author, used in await conn.execute(_used_by_pull(repo_id, now)):
+    for number, author, used in await conn.execute(*_used_by_pull(repo_id, *_window(now))):
         by_pull[number or 0] += float(used) / _HOUR
         by_author[author] += float(used) / _HOUR
     total = sum(by_pull.values())
@@ -198,27 +253,37 @@ async def _spent(
 
 async def usages(conn: DbConnection, repo_id: RepoId, now: datetime) -> tuple[Usage, ...]:
     """Return the runs that used NPUs within the last 24 hours."""
-    recent = (runs.c.state != State.DONE) | (runs.c.ended_at > now - WINDOW)
-    query = select(
+    return await load_found(conn, Usage, *_usages_since(repo_id, now - WINDOW))
+
+
+@prepared
+def _usages_since(repo_id: RepoId, since: datetime) -> Select[Any]:
+    recent = (runs.c.state != State.DONE) | (runs.c.ended_at > since)
+    return select(
         runs.c.npus, runs.c.started_at, runs.c.ended_at, runs.c.number, run_author.label("author")
     ).where(runs.c.repo_id == repo_id, runs.c.npus > 0, runs.c.started_at.is_not(None), recent)
-    return tuple(load(Usage, row) for row in (await conn.execute(query)).mappings())
 
 
 async def _usual(conn: DbConnection, repo_id: RepoId, now: datetime) -> dict[str, timedelta]:
     """Return each suite's usual time: the median of its latest successes."""
-    query = (
+    seconds: defaultdict[str, list[float]] = defaultdict(list)
+    for suite, started_at, ended_at in await conn.execute(
+        *_latest_successes(repo_id, now - _USUAL_SINCE)
+    ):
+        seconds[suite].append((ended_at - started_at).total_seconds())
+    return {suite: timedelta(seconds=median(acquired)) for suite, acquired in seconds.items()}
+
+
+@prepared
+def _latest_successes(repo_id: RepoId, since: datetime) -> Select[Any]:
+    return (
         select(runs.c.suite, runs.c.started_at, runs.c.ended_at)
         .where(
             runs.c.repo_id == repo_id,
             text("outcome = 'success'"),  # as its index says
             runs.c.started_at.is_not(None),
-            runs.c.ended_at > now - _USUAL_SINCE,
+            runs.c.ended_at > since,
         )
         .order_by(runs.c.ended_at.desc())
         .limit(_USUAL_OF)
     )
-    seconds: defaultdict[str, list[float]] = defaultdict(list)
-    for suite, started_at, ended_at in await conn.execute(query):
-        seconds[suite].append((ended_at - started_at).total_seconds())
-    return {suite: timedelta(seconds=median(acquired)) for suite, acquired in seconds.items()}

@@ -3,13 +3,14 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, exists, false, func, select, update
+from sqlalchemy import ColumnElement, Update, exists, false, func, select, update
 
 from bot.core.github.events import InstallationEvent
 from bot.core.model.ids import RepoId, RunId
 from bot.core.model.repos import Repo, StoredPolicy
 from bot.store.columns import EPOCH
 from bot.store.database import DbConnection, Insert, insert
+from bot.store.prepared import prepared
 from bot.store.rows import OPEN_RUN, Reads, values
 from bot.store.tables import policies, repos, runs
 
@@ -69,8 +70,13 @@ def _save_repo(query: Insert) -> Insert:
 
 async def forget_policy(conn: DbConnection, repo_id: RepoId, ref: str) -> None:
     """Let the policy of a branch be read anew; the row says what there was."""
+    await conn.execute(*_forget(repo_id, ref))
+
+
+@prepared
+def _forget(repo_id: RepoId, ref: str) -> Update:
     here = (policies.c.repo_id == repo_id) & (policies.c.ref == ref)
-    await conn.execute(update(policies).where(here).values(read_at=EPOCH))
+    return update(policies).where(here).values(read_at=EPOCH)
 
 
 async def save_installation(conn: DbConnection, changed: InstallationEvent) -> None:

@@ -17,7 +17,7 @@ from bot.core.planning.plan import DropClaimant
 from bot.ports.errors import Transient
 from bot.store.check_rows import add_run_check, bump_state
 from bot.store.columns import Time
-from bot.store.database import DbConnection, Insert, insert
+from bot.store.database import DbConnection, Insert, insert, insert_unless_there
 from bot.store.leases import FREE
 from bot.store.prepared import prepared
 from bot.store.rows import load, values
@@ -209,7 +209,8 @@ async def add_run_events(conn: DbConnection, added: tuple[RunEvent, ...]) -> set
     rows = [{**values(one), "key": one.key} for one in added if one.run_id in run_ids]
     if not rows:
         return set()
-    return set(await conn.scalars(_put_event(insert(conn, run_events)), rows))
+    query = _put_event(insert(conn, run_events))
+    return set(await conn.scalars(query, rows[0] if len(rows) == 1 else rows))
 
 
 @prepared
@@ -253,7 +254,7 @@ async def add_rayjobs(conn: DbConnection, seen: tuple[RayJob, ...], now: datetim
     rows = [{**values(job), "due": None if job.complete else now} for job in seen]
     if not rows:
         return
-    await conn.execute(insert(conn, rayjobs).on_conflict_do_nothing(), rows)
+    await conn.execute(insert_unless_there(conn, rayjobs), rows)
     for job in seen:
         await conn.execute(
             update(rayjobs)

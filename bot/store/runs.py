@@ -19,6 +19,7 @@ from bot.store.audit import add_audit
 from bot.store.check_rows import bump_progress, bump_replies, bump_state
 from bot.store.columns import Time
 from bot.store.database import DbConnection
+from bot.store.prepared import prepared
 from bot.store.queue import lock_queue, release
 from bot.store.rows import load, load_by_run, load_claimants, values
 from bot.store.run_reads import RunReads
@@ -236,12 +237,17 @@ async def _consequences(conn: DbConnection, save: SaveRun, now: datetime) -> Non
         await release(conn, run.repo_id, run.id, names, now)
     successor = None if save.retry is None else await _retry(conn, run.id, save.retry, now)
     if save.ends:
-        await conn.execute(update(rayjobs).where(rayjobs.c.run_id == run.id).values(due=None))
+        await conn.execute(*_rayjobs_rest(run.id))
         await bump_replies(conn, run.id, successor, now)
     if save.show or save.ends:
         await bump_state(conn, run, now, news=save.news)
     elif save.progress:
         await bump_progress(conn, run.id, now)
+
+
+@prepared
+def _rayjobs_rest(run_id: RunId) -> Update:
+    return update(rayjobs).where(rayjobs.c.run_id == run_id).values(due=None)
 
 
 async def _retry(conn: DbConnection, run_id: RunId, retry: Run, now: datetime) -> RunId:
