@@ -7,13 +7,21 @@ The last end counts, because the helper prints it after that code.
 """
 
 import re
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from bot.core.rayjob.words import FinalStatus, RayJobId, rayjob_id
 
 # A marker is short, so only the start of a longer line matters.
-_MAX_LINE_BYTES = 64 * 1024
-_NEEDLES = (b"ascend-ci:", b'job_id"', b"[rayjob")
+_MAX_LINE_BYTES = 8 * 1024
+_NEEDLES = (b"ascend-ci: ", b'job_id"', b"[rayjob final]")
+_ID = re.compile(rb'ascend-ci: rayjob |job_id"')
+_END = re.compile(rb"ascend-ci: final |\[rayjob final\]")
+# Lines of a chunk that are looked at. A job may print any number of them, and each takes some
+# microseconds of the event loop.
+_MOST_LINES = 50
 _timestamp = re.compile(r"\ufeff?(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z )?")
 _ansi = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 # The runner prints the script of a step in this colour: it is source, not output.
@@ -56,8 +64,7 @@ class ActionsLog:
             self._rest = (self._rest + chunk)[:_MAX_LINE_BYTES]
             return
         block, self._rest = self._rest + head, rest[:_MAX_LINE_BYTES]
-        if any(needle in block for needle in _NEEDLES):
-            self._read(block)
+        self._read(block)
 
     def end(self) -> LogEvidence:
         """Return the markers of the whole log."""
@@ -66,20 +73,34 @@ class ActionsLog:
         return self._evidence
 
     def _read(self, block: bytes) -> None:
-        for line in block.split(b"\n"):
-            if any(needle in line for needle in _NEEDLES):
-                self._line(line[:_MAX_LINE_BYTES].decode("utf-8", "replace"))
+        """Take the first id, if there is none yet, and the last end."""
+        if not any(needle in block for needle in _NEEDLES):
+            return
+        named = islice(_ID.finditer(block), _MOST_LINES) if self._evidence.job_id is None else ()
+        for text in _texts(block, named):
+            found = _job_id.match(text)
+            if found and (job_id := rayjob_id(found["ours"] or found["json"])):
+                self._evidence = replace(self._evidence, job_id=job_id)
+                break
+        ends = deque(_END.finditer(block), _MOST_LINES)
+        for text in _texts(block, reversed(ends)):
+            if found := _final.match(text):
+                final, message = FinalStatus.of(found[1]), (found[2] or "").strip()
+                self._evidence = replace(self._evidence, final=final, message=message)
+                break
 
-    def _line(self, line: str) -> None:
+
+def _texts(block: bytes, places: Iterable[re.Match[bytes]]) -> Iterator[str]:
+    """Yield the texts of the lines at these places, without what the runner and colours add."""
+    start = end = -1
+    for place in places:
+        if start <= place.start() < end:
+            continue  # of the same line
+        start = block.rfind(b"\n", 0, place.start()) + 1
+        end = block.find(b"\n", place.end())
+        end = len(block) if end < 0 else end
+        line = block[start : min(end, start + _MAX_LINE_BYTES)].decode("utf-8", "replace")
         stamped = _timestamp.match(line)
         text = line[stamped.end() :] if stamped else line
-        if text.startswith(_SCRIPT_SOURCE):
-            return
-        text = _ansi.sub("", text)
-        old = self._evidence
-        if ended := _final.match(text):
-            message = (ended[2] or "").strip()
-            self._evidence = LogEvidence(old.job_id, FinalStatus.of(ended[1]), message)
-        elif old.job_id is None and (named := _job_id.match(text)):
-            job_id = rayjob_id(named["ours"] or named["json"])
-            self._evidence = LogEvidence(job_id, old.final, old.message)
+        if not text.startswith(_SCRIPT_SOURCE):
+            yield _ansi.sub("", text)

@@ -98,3 +98,16 @@ def test_a_line_without_end_is_not_kept_whole() -> None:
     assert len(reader._rest) <= 65536
     reader.feed(b"\nascend-ci: rayjob ours\n")
     assert reader.end().job_id == "ours"
+
+
+@pytest.mark.parametrize(("broken", "found"), [(49, True), (50, False)])
+def test_a_job_that_prints_markers_without_end_has_only_some_of_them_looked_at(
+    broken: int, found: bool
+) -> None:
+    reader = ActionsLog()
+    named = b"ascend-ci: rayjob !\n" * broken + b"ascend-ci: rayjob a\n"
+    ended = b"ascend-ci: final FAILED\n" + b"ascend-ci: final !\n" * broken
+    reader.feed(named)
+    reader.feed(ended)
+    said = reader.end()
+    assert (said.job_id is not None, said.final is not None) == (found, found)
