@@ -60,6 +60,7 @@ def test_an_end_is_read_with_its_message(line: bytes, final: FinalStatus, messag
         b"[rayjob status] status=SUCCEEDED",
         b"ascend-ci: rayjob",
         b"ascend-ci: rayjob two words",
+        b'ascend-ci: rayjob job_id" "job_id"',
         b"ascend-ci: rayjob " + b"x" * 300,
         b'"job_id": "$JOB_ID"',
         b'"job_id": null',
