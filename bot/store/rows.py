@@ -127,7 +127,7 @@ class Reads(Part):
         return await self._db.read(work)
 
 
-def oldest_first(*where: sa.ColumnElement[bool]) -> sa.Select[Any]:
+def oldest_first(*where: sa.ColumnElement[bool] | sa.TextClause) -> sa.Select[Any]:
     """Return the query of runs, oldest first."""
     return sa.select(runs).where(*where).order_by(runs.c.created_at, runs.c.attempt, runs.c.id)
 

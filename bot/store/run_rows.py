@@ -60,8 +60,9 @@ async def place_run(conn: DbConnection, run: Run, now: datetime) -> RunId:
     """Insert a run, due now, or return the open run of its (repository, SHA, suite, essence)."""
     same = (runs.c.repo_id == run.repo_id) & (runs.c.sha == run.sha) & (runs.c.suite == run.suite)
     attempt, essence = run.attempt, run.snapshot.essence
+    kept = {"essence": essence, "native": run.snapshot.native}
     for _ in range(_TRIES):
-        row = {**values(run), "essence": essence, "attempt": attempt, "due": now}
+        row = {**values(run), **kept, "attempt": attempt, "due": now}
         made = await conn.execute(_put_run(insert(conn, runs)), row)
         if made.first() is not None:
             await add_run_check(conn, run, now)

@@ -169,6 +169,7 @@ runs = sa.Table(
     sa.Column("actions_attempt", sa.Integer, nullable=False),
     sa.Column("actions_url", sa.Text, nullable=False),
     sa.Column("mistaken", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("native", sa.Boolean, nullable=False, server_default=sa.false()),  # the snapshot's
     sa.Column("stop_request", columns.Packed(StopRequest)),
     sa.Column("queue_position", columns.Packed(QueuePosition)),
     sa.Column("dispatched_at", columns.Time),
@@ -185,6 +186,7 @@ runs = sa.Table(
     sa.Index("runs_of_actions", "repo_id", "actions_run_id"),
     sa.Index("runs_ended", "ended_at"),
     columns.partial_index("runs_of_pull", "repo_id", "number", where="state <> 'done'"),
+    columns.partial_index("runs_native", "repo_id", where="native AND NOT state = 'done'"),
     columns.partial_index("runs_used", *_USED, where="npus > 0"),
     columns.partial_index("runs_usual", "repo_id", "ended_at", where="outcome = 'success'"),
     postgresql_with={"fillfactor": 70},  # rows change often: room for an update on their page

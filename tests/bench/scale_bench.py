@@ -130,8 +130,10 @@ class Bench:
         github.pulls |= {pull.number: pull for pull in pulls}
         github.runs |= {run.id: run for run in runs}
         await self.start()
-        await self.bot.step("sweeper")()
-        await self.settle()
+        for _ in range(3):  # their gates are due within a minute: no later start is to pay for them
+            await self.bot.step("sweeper")()
+            await self.settle()
+            await self.world.clock.advance(61)
 
     async def put(self, kind: str, change: Any) -> None:
         """Store a webhook as the web door does."""

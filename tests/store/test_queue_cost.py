@@ -10,12 +10,14 @@ import pytest
 
 from bot.core.model.ids import Sha
 from bot.core.model.runs import Run, State
+from bot.core.policy.models import Start
 from bot.core.queue.state import Acquired
 from bot.store import Store
 from bot.store.runs import SaveRun
 from tests.bench.acquire_bench import FROZEN, NEED_SLOT, NEEDS, hold, line_up
+from tests.core.building import with_changes
 from tests.steps import Work, counting
-from tests.store.building import after, put, run
+from tests.store.building import REPO, after, put, run
 
 FEW, MANY = 50, 1500
 TIMES = 12
@@ -84,3 +86,18 @@ async def test_a_run_that_waits_or_leaves_takes_the_same_steps_beside_few_and_ma
     await line_up(store, MANY, first=FEW)
     beside_many = await wait_and_leave(store, work, 2 * 10**6)
     assert beside_many < 1.2 * beside_few
+
+
+async def test_native_runs_are_looked_for_in_the_same_steps_beside_few_and_many_others(
+    work: Work, store: Store
+) -> None:
+    lint = replace(run("lint"), snapshot=with_changes(FROZEN, start=Start.NATIVE))
+    await put(store, lint)
+    steps = []
+    for first, others in ((0, FEW), (FEW, MANY)):
+        await hold(store, others, first=first)
+        assert [repo.id for repo, _ in await store.runs.native()] == [REPO.id]
+        before = work.steps
+        await store.runs.native()
+        steps.append(work.steps - before)
+    assert steps[1] <= steps[0] + 100  # a level more of an index

@@ -40,8 +40,8 @@ runs id:text* repo_id:big sha:text suite:text essence:text attempt:int snapshot:
   origin:text number:big?
   not_before:big? dispatch_id:text? retries:int=0 retry:text= rerun_of:big? label:text?
   npus:int=0 forced:text= actions_run_id:big? actions_attempt:int actions_url:text
-  mistaken:bool=false stop_request:text? queue_position:text? dispatched_at:big? started_at:big?
-  ended_at:big? due:big? pokes:int=0 LEASE
+  mistaken:bool=false native:bool=false stop_request:text? queue_position:text? dispatched_at:big?
+  started_at:big? ended_at:big? due:big? pokes:int=0 LEASE
 schedules repo_id:big* name:text* cron:text next:big
 selections repo_id:big* sha:text* number:big* policy_sha:text data:text
 tokens jti:text* until:big
@@ -81,6 +81,7 @@ replies_due replies due WHERE due IS NOT NULL
 pull_comments_due pull_comments due WHERE due IS NOT NULL
 runs_due runs due WHERE due IS NOT NULL
 runs_ended runs ended_at
+runs_native runs repo_id WHERE native AND NOT state = 'done'
 runs_of_actions runs repo_id actions_run_id
 runs_of_pull runs repo_id number WHERE state <> 'done'
 runs_used runs repo_id ended_at started_at npus number WHERE npus > 0
