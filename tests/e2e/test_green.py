@@ -24,8 +24,8 @@ CAUGHT = "Traceback (most recent call last):\n  File \"a.py\", line 3, in load\n
         (
             "warn",
             "success",
-            "Passed, but it ended at step 7 of 15 (no free token)",
-            "unit passed, but it ended at step 7 of 15 (no free token)",
+            "Passed, but the training died at step 7 of 15 (no free token)",
+            "unit passed, but the training died at step 7 of 15 (no free token)",
         ),
         (
             "fail",

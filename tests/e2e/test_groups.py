@@ -13,7 +13,7 @@ MISTAKES = (
     "Not your change: the policy of main has 2 errors (the first is "
     "line 1, runners, runners is required)"
 )
-UNANSWERED = "Waiting for GitHub: it did not say what this change needs"
+UNANSWERED = "Waiting for GitHub: which suites this change needs is not known yet"
 PLAIN = POLICY.replace("rayjob: true", "rayjob: false").replace("slots: 2", "slots: 4")
 
 

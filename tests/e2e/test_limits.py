@@ -115,7 +115,7 @@ async def test_hours_beyond_the_day_wait_are_refused_and_can_be_forced(world: Wo
     assert check.status == "queued"
     assert check.title is not None
     assert check.title.startswith(
-        "Queued: this repository used 8 NPU-hours in the last 24 h (limit 4), room again at about "
+        "Queued: this repository used 8 NPU-hours in the last 24 h (limit 4); there is room again "
     )
     reply = await say(world, pull, "writer", f"/ascend-e2e {NIGHTLY}")
     assert "this repository used 8 NPU-hours in the last 24 h, and its limit is 4" in reply

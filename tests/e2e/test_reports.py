@@ -117,7 +117,7 @@ async def test_a_look_that_github_refuses_shows_at_once_a_gate_that_says_what_is
         for one in (pull, docs):
             gate = world.gate(one.head_sha)
             assert gate.status == "in_progress", status
-            assert f"did not say what this change needs: {status}" in str(gate.summary)
+            assert f"GitHub's answer was: {status}" in str(gate.summary)
         world.github.faults.clear()
         await world.pass_time(60)
         assert shown(world, pull) == ["action_required", None], status

@@ -15,7 +15,7 @@ _HINTS = {
     "environment": "The card was occupied before the job began: free it and retry.",
     "timeout_hang": "Something did not answer in time: look for what stopped.",
 }
-_IN_REPOSITORY = "Look at the deepest line of this repository in the traceback."
+_IN_REPOSITORY = "Look at the last line of the traceback that is in this repository."
 _COMPARED = "A test's own assertion failed: compare the values."
 _SIGNALS = {
     "oom_host": "Look at the events of the pod and the memory of the node: the process was killed, "

@@ -23,6 +23,7 @@ from bot.core.report.words import (
     hidden_why,
     is_hidden,
     is_unknown,
+    is_unknown_alone,
     reason,
     rerun_how,
     stopped_alone,
@@ -209,11 +210,13 @@ def kind(writer: MarkdownWriter, end: Ending) -> str:
 def _kinds(writer: MarkdownWriter, end: Ending) -> list[str]:
     if end.outcome is Outcome.BROKEN:
         unknown = "result_unknown" if is_unknown(end.run) else "not_yours"
+        if is_unknown_alone(end.run):
+            unknown = "result_unknown_ours"
         return [writer.text(SUSPECT.get(reason(end.run).key, unknown))]
     if end.cause and end.cause.failure_class != UNKNOWN:
         words = _class(writer, end.cause.failure_class)
         if not end.cause.infra:
-            return [words]
+            return [writer.text("maybe_yours"), words] if end.run.number else [words]
         return [
             writer.text("not_yours" if is_proven(end.run, end.cause) else "not_yours_probably"),
             words,
@@ -298,7 +301,8 @@ def advice(writer: MarkdownWriter, end: Ending) -> str:
     own = _of_limit(writer, end) or _of_reason(writer, end) or _of_log(writer, end)
     if end.cause is None or (own and end.cause.failure_class == "timeout_hang"):
         return own  # which names the limit, as the hint of the log can't
-    hint = sentences(stop(writer.prose(end.cause.hint)), own)
+    hint = stop(writer.prose(end.cause.hint))
+    hint = sentences(own, hint) if is_hidden(end.run) else sentences(hint, own)
     return hint or ("" if end.run.retry else _without_hint(writer, end, end.cause))
 
 

@@ -13,7 +13,7 @@ from bot.core.report.digest import Shown, annotations_of, excerpt_of, progress_o
 from bot.core.report.ends import LIMITS, Ending, advice, again, kind, retry_words
 from bot.core.report.measured import measured
 from bot.core.report.sections import Block, Section
-from bot.core.report.words import left_over, ran_nothing, reason, where, without_rest
+from bot.core.report.words import is_unknown, left_over, ran_nothing, reason, where, without_rest
 
 # Refusals that GitHub's own words explain further; they name the input, or the reason.
 _ADDS = frozenset({"refused_inputs", "refused_permission", "refused_other"})
@@ -33,7 +33,8 @@ def next_step(writer: MarkdownWriter, end: Ending) -> str:
     what = advice(writer, end)
     if end.run.retry:
         wait = writer.text("retry_wait", attempt=end.run.attempt + 1)
-        return sentences(wait, writer.text("retry_then", hint=what) if what else "")
+        more = what and not is_unknown(end.run)
+        return sentences(wait, writer.text("retry_then", hint=what) if more else "")
     return sentences(writer.text("next", hint=what) if what else "", again(writer, end))
 
 

@@ -5,14 +5,17 @@ from datetime import datetime
 
 from bot.core.github.limits import SHOWN_TITLE_CHARS, TEXT_BYTES
 from bot.core.github.markdown import headline, table
+from bot.core.messages import Message
 from bot.core.messages.words import capital, clock, listing, number, sentences, stop
 from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
-from bot.core.model.runs import State
+from bot.core.model.runs import Outcome, State
 from bot.core.model.selections import Cost
 from bot.core.model.views import Button, CheckWrite, GateView
+from bot.core.policy.levels import Level
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter
+from bot.core.report.ends import Ending, advice
 from bot.core.report.gate_title import gate_title, policy_ref
 from bot.core.report.sections import Rows, Section, compose
 from bot.core.report.standing import (
@@ -215,7 +218,8 @@ def _approval(writer: MarkdownWriter, view: GateView, stand: Standing) -> Sectio
     why = [
         writer.text("gate_trust", reason=capital(writer.prose(item))) for item in sorted(reasons)
     ]
-    level = view.selections[0].data.approve
+    unseen = any(isinstance(item, Message) and item.key == "trust_unseen" for item in reasons)
+    level = Level.MAINTAIN if unseen else view.selections[0].data.approve
     todo = writer.text("gate_approval_why", needed=writer.text(f"level_{level}"), command=command)
     return sentences(*why, todo, _held_up(writer, view), _uncounted(writer, view, stand))
 
@@ -282,7 +286,7 @@ def next_command(writer: MarkdownWriter, view: GateView, stand: Standing) -> Sec
         case GateReason.FAILED:
             command = writer.command("rerun", sha=view.sha)
             key = "gate_rerun_group" if _of_group(view) else "gate_rerun"
-            text = writer.text(key, command=command)
+            text = sentences(_mend(writer, stand), writer.text(key, command=command))
         case GateReason.DRAFT:
             drafts = stand.at(SuiteState.DRAFT)
             now = any(line.by_command and not line.heavy for line in drafts)
@@ -304,6 +308,18 @@ def next_command(writer: MarkdownWriter, view: GateView, stand: Standing) -> Sec
         case _:
             return ""
     return text
+
+
+def _mend(writer: MarkdownWriter, stand: Standing) -> str:
+    """Return what to do about the only suite that is red; its check run knows more of a log."""
+    red = [line.run for line in stand.required if line.stand is SuiteState.RED and line.run]
+    if len(red) != 1 or red[0].outcome is Outcome.CANCELLED:
+        return ""
+    ran = red[0].started_at is not None
+    own = advice(writer, Ending(red[0], red[0].outcome or Outcome.BROKEN, on_runner=ran))
+    if red[0].outcome is Outcome.BROKEN and own:
+        return writer.text("next", hint=own)
+    return writer.text("gate_look", suite=writer.code(red[0].suite))
 
 
 def _heavy(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:

@@ -158,10 +158,14 @@ def _ended(writer: MarkdownWriter, view: SuiteView, end: Ending, title: str) -> 
     if end.outcome is Outcome.SKIPPED:
         return (writer.text("not_in_why"),)
     if end.outcome is Outcome.SUPERSEDED:
-        newer = run.why.key in {"superseded_by", "superseded_night"}
-        return (
-            said,
-            stop(left),
-            writer.text("replaced" if newer else "not_counted"),
-        )
+        return (said, stop(left), _not_counted(writer, run))
     return (said, stop(left), next_step(writer, end))
+
+
+def _not_counted(writer: MarkdownWriter, run: Run) -> str:
+    """Return whether somebody has to do something about a run that was stopped or replaced."""
+    if run.why.key in {"superseded_by", "superseded_night"}:
+        return writer.text("replaced")
+    if run.why.key in {"drop_rights", "drop_untrusted"}:
+        return writer.text("not_counted_gate", gate=writer.code(writer.ctx.gate))
+    return writer.text("not_counted")

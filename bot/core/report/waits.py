@@ -21,7 +21,9 @@ _WAITS = {
     "waits_until": "wait_hours",
     "waits_hours": "wait_hours",
     "waits_no_hours": "wait_no_hours",
-    "waits_offline": "advice_label",
+    "waits_offline": "wait_offline",
+    "rayjob_end_unknown": "wait_end",
+    "rayjob_not_confirmed": "wait_end",
     "github_refuses": "wait_github",
     "waits_approval_github": "wait_approval_github",
 }

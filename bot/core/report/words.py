@@ -35,6 +35,8 @@ SUSPECT = {
     "run_not_started": "kind_nothing_ran",
 }
 _RAN_NOTHING = frozenset({"run_skipped", "run_idle", "run_startup"})
+# Of the ends that were never learned, those to which no workflow of a change can have led.
+_UNKNOWN_OF_OTHERS = frozenset({"submitter_silent", "run_deleted"})
 # Ends that were never learned: they blame nobody, and they acquit nobody.
 _NOT_LEARNED = frozenset(
     {
@@ -184,6 +186,13 @@ def acquits(run: Run) -> bool:
 def is_unknown(run: Run) -> bool:
     """Return True if nobody learned how a broken run ended."""
     return reason(run).key in _NOT_LEARNED
+
+
+def is_unknown_alone(run: Run) -> bool:
+    """Return True if nobody learned how a run ended, and the change can't be the reason."""
+    why = reason(run)
+    inner = why.fields["why"] if why.key == "run_limit_unknown" else why
+    return isinstance(inner, Message) and inner.key in _UNKNOWN_OF_OTHERS
 
 
 def ran_nothing(view: SuiteView) -> bool:

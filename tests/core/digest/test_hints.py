@@ -22,7 +22,10 @@ def hint(log: str) -> str:
 @pytest.mark.parametrize(
     ("log", "said"),
     [
-        (TRACE.format(path="/verl/verl/a.py", error="ValueError: bad"), "deepest line of this rep"),
+        (
+            TRACE.format(path="/verl/verl/a.py", error="ValueError: bad"),
+            "last line of the",
+        ),
         (TRACE.format(path="/usr/lib/x.py", error="ValueError: bad"), ""),
         ("ValueError: bad\n", ""),
         (TRACE.format(path="/verl/tests/test_a.py", error="AssertionError: 1 != 2"), "compare"),

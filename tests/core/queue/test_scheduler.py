@@ -240,7 +240,7 @@ def test_the_hours_of_the_day_bar_all_but_forced_runs() -> None:
     queue_state = QueueState(NOW, waiting, spent=used)
     until = NOW + timedelta(hours=14, minutes=30)
     told = "this repository used 100 NPU-hours in the last 24 h (limit 100)"
-    why = f"{told}, room again at about 5 Mar 02:30 UTC"
+    why = f"{told}; there is room again at about 5 Mar 02:30 UTC"
     assert decide(queue_state, RunId("w")) == Blocked(quote(why), until, "limits.npu_hours_per_day")
     assert decide(queue_state, RunId("forced")) == Acquired(0)
 

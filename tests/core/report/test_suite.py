@@ -265,7 +265,7 @@ def test_a_retry_is_announced_exactly_when_an_attempt_follows(outcome: Outcome) 
 def test_a_policy_without_retries_says_so() -> None:
     run = s.done(Outcome.BROKEN, "x", snapshot=with_changes(s.SNAPSHOT, infra_retries=0))
     summary = suite_check(s.suite(run), s.CTX, s.NOW).summary
-    assert "not retried: the policy allows no retry (`infra_retries: 0`)" in summary
+    assert "not retried automatically (`infra_retries: 0`)" in summary
 
 
 def test_what_cannot_be_an_address_is_no_link() -> None:

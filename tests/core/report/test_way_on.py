@@ -214,7 +214,7 @@ def test_what_is_left_of_an_end_is_told_in_the_order_of_english() -> None:
     summary = check(ENDS["failure-left"]).summary
     assert "CI could not delete its RayJobs (no answer) and no longer tries" in summary
     summary = check(WAITS["cancelling-superseded"]).summary
-    assert "Deleting its RayJobs failed (503). CI tries again by itself" in summary
+    assert "CI still tries to delete its RayJobs (503)" in summary
 
 
 OPTIONAL = s.chosen(required=False)

@@ -336,8 +336,8 @@ HIDDEN = [
     [
         (UNKNOWN, "so it is"),
         (DIED, "its log shows that a process died (ValueError: x)"),
-        (AT_SEVEN, "it ended at step 7 of 15 (ValueError: x)"),
-        (SHORT, "it ended at step 7 of 15"),
+        (AT_SEVEN, "the training died at step 7 of 15 (ValueError: x)"),
+        (SHORT, "the training ended at step 7 of 15"),
         (
             Digest(hidden=True, found=Found.NOTHING),
             "its log shows that a process died, or that tests failed",

@@ -28,9 +28,9 @@ ADVICE = {
     "CI's RayJob submitter answers again, then re-run.",
     "advice_skipped": "If your change touched {workflow}, look at `if:` of its jobs. Else ask a "
     "maintainer to look at it.",
-    "advice_hidden": "GitHub calls the job a success, because a script that {workflow} runs does "
-    "not pass on an exit status, for example of what stands before `| tee`. Add "
-    "`set -o pipefail` to it.",
+    "advice_hidden": "The test most likely failed. GitHub calls the job a success because a script "
+    "that {workflow} runs loses an exit status, as a pipe into `tee` does. Ask a maintainer to add "
+    "`set -o pipefail` to that script.",
     "advice_idle": "If your change touched {workflow}, look at `if:` and `runs-on:` of its jobs. "
     "Else ask a maintainer to look at them.",
     "advice_idle_ran": "Open the {actions} and see on which runners its jobs ran. If your change "
@@ -60,7 +60,9 @@ ADVICE = {
     "advice_deleted": "Its result is lost. If nobody deleted it on purpose, ask a maintainer.",
     "advice_no_runner": "Ask a maintainer to bring a runner with this label online.",
     "advice_github": "Look at GitHub's status page.",
-    "advice_label": "Ask a maintainer whether a runner with this label is online.",
+    "wait_offline": "It is not because of your change. Ask a maintainer whether a runner with this "
+    "label is online.",
+    "wait_end": "You need not do anything: the bot asks again, up to the time limit.",
     "advice_not_started": "If the pull request has conflicts, resolve them. Else ask a maintainer "
     "whether {workflow} is disabled, or its filters differ from the suite's `paths`.",
     "advice_push": "Push a new commit: GitHub starts {workflow} for it.",

@@ -13,9 +13,9 @@ REASONS = {
     "run_too_early_unknown": "green at once, below the suite's minimum of {minutes} min, so it "
     "probably ran nothing",
     "died": "its log shows that a process died ({cause})",
-    "died_at": "it ended at step {step} of {total} ({cause})",
+    "died_at": "the training died at step {step} of {total} ({cause})",
     "died_unexplained": "its log shows that a process died, or that tests failed",
-    "died_short": "it ended at step {step} of {total}",
+    "died_short": "the training ended at step {step} of {total}",
     "run_job_failed": "the job {job} failed, though GitHub calls the Actions run a success",
     "run_own_failed": "A job of the suite failed",
     "run_needs": "needs the job {job}, which failed",
@@ -37,7 +37,7 @@ REASONS = {
     "run",
     "rayjob_ended": "RayJob {status}{source}",
     "rayjob_ended_detail": "RayJob {status}{source}, {detail}",
-    "rayjob_end_unknown": "CI got no final state of the RayJob ({why})",
+    "rayjob_end_unknown": "the submitter has not told how the RayJob ended ({why})",
     "submitter_says": "the submitter says {state}",
     "submitter_silent": "CI's RayJob submitter has not answered since {since:%H:%M} UTC",
     "waits_push": "it starts in a moment unless another push comes",
@@ -82,8 +82,7 @@ REASONS = {
     "github_said": "{why}. GitHub said: {said}",
     "left_over": "CI could not delete its RayJobs ({left}) and no longer tries, so they may still "
     "run. Ask a maintainer to delete them on the cluster",
-    "left_deleting": "Deleting its RayJobs failed ({left}). CI tries again by itself, so you need "
-    "not do anything",
+    "left_deleting": "CI still tries to delete its RayJobs ({left})",
     "refused_again": "GitHub refuses to run `{workflow}` again (older than 30 days, run 50 times, "
     "still running, or deleted)",
     "refused_no_workflow": "GitHub knows no workflow `{workflow}` (it must lie on the default "
@@ -189,7 +188,7 @@ REASONS = {
     "this pull request are going, the limit is {most}",
     "waits_no_hours": "the policy allows no NPU-hours",
     "waits_hours": "this repository used {spent} NPU-hours in the last 24 h (limit {limit})",
-    "waits_until": "{why}, room again at about {at}",
+    "waits_until": "{why}; there is room again at about {at}",
     "everything": "everything",
     "paused_until": " until {at}",
     "waits_paused": "{what} is paused by {by}{until} ({reason})",
@@ -199,7 +198,7 @@ REASONS = {
     "longer require this check",
     "gate_policy_renamed": "`{ref}` has `{twin}`, but the bot reads only `{path}`: a maintainer "
     "has to rename it",
-    "gate_unanswered": "GitHub did not say what this change needs: {error}",
+    "gate_unanswered": "GitHub's answer was: {error}. It says nothing against your change",
     "gate_often": "somebody moved #{number} to this commit, or to another base branch. That person "
     "has no rights here and did so often, so #{number} waits some minutes. You need not do "
     "anything. A command of somebody with triage permission does not wait",

@@ -25,8 +25,8 @@ ADVICE = {
     "重跑。",
     "advice_skipped": "如果本次改动涉及{workflow}，请检查其中各作业的 `if:`；否则请联系维护者检查"
     "。",
-    "advice_hidden": "GitHub 显示作业成功，是因为{workflow}所运行的脚本没有传递退出状态，例如 "
-    "`| tee` 之前的命令。请在脚本中加上 `set -o pipefail`。",
+    "advice_hidden": "测试很可能失败了。GitHub 显示作业成功，是因为{workflow}所运行的脚本丢失了退"
+    "出状态，例如用管道接 `tee` 时。请维护者在该脚本中加上 `set -o pipefail`。",
     "advice_idle": "如果本次改动涉及{workflow}，请检查其中各作业的 `if:` 和 `runs-on:`；"
     "否则请联系维护者检查。",
     "advice_idle_ran": "打开{actions}，查看各作业在哪些 runner 上运行。如果本次改动涉及"
@@ -47,10 +47,11 @@ ADVICE = {
     "advice_cause": "查看下方的日志，修复原因后推送。",
     "advice_infra": "可以手动重跑一次。如果再次出现同样的错误，请联系维护者检查环境。",
     "advice_ended_with": "打开{actions}，那里可能有运行的最终状态。",
-    "advice_deleted": "其结果已丢失。如果不是有人有意删除，请联系维护者。",
+    "advice_deleted": "运行结果已丢失。如果不是有人有意删除，请联系维护者。",
     "advice_no_runner": "请联系维护者让至少一台带该标签的 runner 上线。",
     "advice_github": "查看 GitHub 的状态页面。",
-    "advice_label": "请联系维护者确认带该标签的 runner 是否在线。",
+    "wait_offline": "原因不在本次改动。请联系维护者确认带该标签的 runner 是否在线。",
+    "wait_end": "无需操作：机器人会继续查询，直到运行超时。",
     "advice_not_started": "如果 PR 有冲突，请先解决；否则请联系维护者检查{workflow}是否被禁用，其"
     "过滤条件与该套件的 `paths` 是否一致。",
     "advice_push": "推送一个新的提交，GitHub 会为它启动{workflow}。",

@@ -11,17 +11,17 @@ REASONS = {
     "run_too_early": "{ran}就显示通过（下限 {minutes} 分钟），可能没有真正运行测试",
     "run_too_early_unknown": "刚开始就显示通过（下限 {minutes} 分钟），可能没有真正运行测试",
     "died": "日志显示有进程异常退出（{cause}）",
-    "died_at": "在第 {step}/{total} 步就结束了（{cause}）",
+    "died_at": "训练在第 {step}/{total} 步异常终止（{cause}）",
     "died_unexplained": "日志显示有进程异常退出，或有测试失败",
-    "died_short": "在第 {step}/{total} 步就结束了",
+    "died_short": "训练在第 {step}/{total} 步就结束了",
     "run_job_failed": "作业{job}失败，但 GitHub 显示 Actions 运行成功",
     "run_own_failed": "该套件的一个作业失败",
     "run_needs": "所依赖的作业 {job} 失败",
     "run_needs_cancelled": "所依赖的作业 {job} 被取消或超时",
     "run_no_job": "Actions 运行中没有名为{jobs}的作业",
     "run_not_in": "不在此次 Actions 运行之内",
-    "run_idle": "Actions 运行显示成功，但 `{label}` 上没有运行任何作业（被跳过，或在其他 runner 上"
-    "）",
+    "run_idle": "Actions 运行显示成功，但 `{label}` 上没有运行任何作业（被跳过，或运行在其他 "
+    "runner 上）",
     "run_limit": "达到时限 {minutes} 分钟",
     "run_cancelled": "已取消：Actions 运行在 GitHub 上被取消",
     "rayjob_succeeded": "RayJob 成功{source}",
@@ -34,7 +34,7 @@ REASONS = {
     "rayjob_none": "Actions 运行显示成功，但 CI 没有看到 RayJob，测试可能没有运行",
     "rayjob_ended": "RayJob 以 {status} 结束{source}",
     "rayjob_ended_detail": "RayJob 以 {status} 结束{source}，{detail}",
-    "rayjob_end_unknown": "没有拿到 RayJob 的最终状态（{why}）",
+    "rayjob_end_unknown": "提交服务没有给出 RayJob 的最终状态（{why}）",
     "submitter_says": "提交服务返回 {state}",
     "submitter_silent": "CI 的 RayJob 提交服务自 {since:%H:%M} UTC 起没有响应",
     "waits_push": "如果没有新的推送，稍后开始",
@@ -44,7 +44,7 @@ REASONS = {
     "`${{{{ inputs.ascend_ci }}}}`",
     "run_hidden_rerun": "GitHub 接受了重跑，但连续 10 分钟没有出现新的运行",
     "run_unwanted_for": "已有一段时间不再需要这次运行",
-    "run_no_runner": "24 小时内没有 runner 接受该作业",
+    "run_no_runner": "24 小时内没有 runner 领取该作业",
     "run_stalled": "{minutes} 分钟没有输出，作业卡住",
     "run_limit_stop": "达到时限 {minutes} 分钟",
     "waits_log": "正在读取日志",
@@ -78,7 +78,7 @@ REASONS = {
     "github_said": "{why}。GitHub 返回：{said}",
     "left_over": "CI 未能删除它的 RayJob（{left}），已不再重试；它们可能仍占用 NPU，请联系维护者在"
     "集群上删除",
-    "left_deleting": "RayJob 删除失败（{left}），可能仍占用 NPU；CI 会自动重试，无需操作",
+    "left_deleting": "CI 仍在尝试删除其 RayJob（{left}）",
     "refused_again": "GitHub 拒绝重跑 `{workflow}`（该运行已超过 30 天、已运行 50 次、仍在运行，或"
     "已被删除）",
     "refused_no_workflow": "GitHub 上没有工作流 `{workflow}`（文件必须位于默认分支，且应用需要 "
@@ -129,7 +129,7 @@ REASONS = {
     "superseded_by": "被新提交 {sha} 取代",
     "superseded_night": "计划{name}已在{sha}上启动下一次运行",
     "superseded_waited": "计划{name}的这次运行排队超过 24 小时，已跳过",
-    "origin_retry": "第 {attempt} 次运行：{why}",
+    "origin_retry": "第 {attempt} 次运行后自动重跑（{why}）",
     "submitter_down": "CI 的 RayJob 提交服务自 {since:%H:%M} UTC 起不可用（{why}）",
     "submitter_refuses": "CI 的 RayJob 提交服务自 {since:%H:%M} UTC 起拒绝机器人的令牌（{why}），"
     "机器人的 SUBMITTER_TOKEN 应与提交服务的令牌一致",
@@ -185,7 +185,7 @@ REASONS = {
     "drop_closed": "PR 已关闭",
     "gate_policy_gone": "`{ref}` 上已没有 `{path}`：请维护者恢复该文件，或不再要求本检查",
     "gate_policy_renamed": "`{ref}` 上的 `{twin}` 需由维护者改名为 `{path}`，机器人只读取后者",
-    "gate_unanswered": "尚未从 GitHub 查到本次改动需要运行什么：{error}",
+    "gate_unanswered": "GitHub 的回答是：{error}。这不说明本次改动有问题",
     "gate_often": "#{number} 刚指向本提交或更换了目标分支；操作者没有本仓库权限且操作过于频繁，"
     "因此 #{number} 需要等待几分钟。无需操作；有 triage 权限的用户发出的命令无需等待",
     "github_refuses": "GitHub 拒绝了这次运行所需的请求（{error}）",

@@ -292,8 +292,8 @@ HINTS = {
     "误写明原因。",
     "Something did not answer in time: look for what stopped.": "有一方没有按时响应：查找停下的一"
     "方。",
-    "Look at the deepest line of this repository in the traceback.": "查看调用栈中属于本仓库的最深"
-    "一行。",
+    "Look at the last line of the traceback that is in this repository.": "查看调用栈中最后一行属于"
+    "本仓库的代码。",
     "A test's own assertion failed: compare the values.": "测试自身的断言失败：请对比数值。",
     "Look at the events of the pod and the memory of the node: the process was killed, and the "
     "log does not say by what.": "查看 Pod 的事件和节点的内存：进程被杀，日志没有写明原因。",
