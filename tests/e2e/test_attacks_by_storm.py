@@ -104,6 +104,25 @@ async def test_pushes_of_a_stranger_without_end_wait_and_their_last_one_counts(
     await unharmed(world)
 
 
+async def test_a_stranger_who_reopens_one_of_a_branch_here_without_end_costs_calls_no_longer(
+    world: World,
+) -> None:
+    await allowing(world)
+    world.github.people.push_branch("writer", {"verl/x.py": "1"}, "feature")
+    pull = world.github.people.open_pull("stranger", {}, NewPull(branch="feature"))
+    await stands(world)
+    world.github.calls.clear()
+    for _ in range(30):
+        world.github.people.close(pull)
+        await world.settle()
+        world.github.people.reopen(pull)
+        await world.pass_time(1)
+    assert len(world.github.calls.counted()) <= 15
+    for _ in range(12):
+        await world.pass_time(10)
+    await unharmed(world)
+
+
 async def test_heads_of_a_stranger_that_are_found_by_looking_wait_too(world: World) -> None:
     await allowing(world)
     world.open_pull("writer", "docs/a.md")  # the repository is known

@@ -21,6 +21,9 @@ from bot.core.model.workflow_runs import WorkflowRun
 
 _COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 
+# Of a job; no runner has more. Anybody's workflow may ask for thousands, each of which is a row.
+_MOST_LABELS = 50
+
 Payload = dict[str, Any]
 Action = TypeVar("Action", bound=StrEnum)
 
@@ -280,7 +283,9 @@ def _workflow_job(payload: Payload, _app_id: int | None) -> Event | Ignored:
         action=action,
         name=_maybe_text(payload, "workflow_job.name"),
         conclusion=_maybe_text(payload, "workflow_job.conclusion") or None,
-        labels=tuple(_storable(str(item)) for item in labels) if isinstance(labels, list) else (),
+        labels=tuple(_storable(str(item)) for item in labels[:_MOST_LABELS])
+        if isinstance(labels, list)
+        else (),
         runner=_maybe_text(payload, "workflow_job.runner_name"),
         sha=Sha(_maybe_text(payload, "workflow_job.head_sha")),
     )

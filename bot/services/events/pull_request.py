@@ -56,7 +56,9 @@ class PullRequests(Service):
 
     async def changed(self, event: PullRequestEvent) -> Plan:
         """Plan what an event of a pull request changes; raise `TooOften` if it has to wait."""
-        costs = event.pull.open and event.pull.from_fork
+        # Who pushes to the repository itself has write; all else on its branches anybody may do.
+        pushed_here = event.action is PullRequestAction.SYNCHRONIZE and not event.pull.from_fork
+        costs = event.pull.open and not pushed_here
         known = await self._store.pulls.get(event.repo.id, event.pull.number)
         if costs and not await self._strangers.may_act(event.repo, event.sender):
             gates = await self._gates_that_wait(event, known)

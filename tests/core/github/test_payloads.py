@@ -157,6 +157,7 @@ def test_what_github_sends_is_never_malformed() -> None:
         ("workflow_run", {"workflow_run__run_attempt": 2**70}, "run.attempt", 1),
         ("workflow_run", {"workflow_run__conclusion": None}, "run.conclusion", None),
         ("workflow_job", {"workflow_job__labels": None}, "labels", ()),
+        ("workflow_job", {"workflow_job__labels": ["x"] * 5000}, "labels", ("x",) * 50),
         ("workflow_job", {"workflow_job__runner_name": None}, "runner", ""),
         ("push", {"ref": "refs/heads/a/b"}, "branch", "a/b"),
         ("push", {"after": "0" * 40, "deleted": True}, "deleted", True),
