@@ -1,6 +1,7 @@
 """`ascend-ci check-policy`: print every error of a policy, for editors and CI."""
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -22,7 +23,8 @@ def command(file: str, repo: Path | None) -> None:
     it does not have, and of suites whose workflow or script does not exist. Warnings do not change
     the exit code.
     """
-    checked = check_policy(read_bytes(file), read_tree(repo) if repo is not None else None)
+    tree = read_tree(repo) if repo is not None else None
+    checked = check_policy(read_bytes(file), tree, today=datetime.now(UTC).date())
     for warning in checked.warnings:
         click.echo(_line(file, warning, "warning: "), err=True)
     if isinstance(checked.result, PolicyErrors):

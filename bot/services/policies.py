@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from typing import TypeVar, TypeVarTuple
 from weakref import WeakValueDictionary
@@ -89,10 +89,10 @@ class PolicyChecker:
         return result if isinstance(result, Policy) else None
 
     async def compare(
-        self, old: bytes | None, new: bytes | None, owner: str | Account
+        self, old: bytes | None, new: bytes | None, today: date, owner: str | Account
     ) -> Comparison:
-        """Compare the current policy with a proposed one; None: there is no file."""
-        found = await self._of(owner, compare, old, new)
+        """Compare the current policy with one proposed today; None: there is no file."""
+        found = await self._of(owner, compare, old, new, today)
         assert isinstance(found, Comparison)
         return found
 

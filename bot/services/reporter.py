@@ -179,7 +179,8 @@ class Reporter(Service):
         old, new = (
             text.encode() if text is not None else None for text in (proposal.old, proposal.new)
         )
-        return await self._policies.checker.compare(old, new, Account(proposal.by))
+        today = self._clock.now().date()
+        return await self._policies.checker.compare(old, new, today, Account(proposal.by))
 
     async def _only_real_files(self, repo: Repo, check: CheckWrite) -> CheckWrite:
         """Leave out annotations of files that are not there at this commit, or not shown to us."""

@@ -1,5 +1,7 @@
 """Proposed policies, for the golden files of the check that shows what they change."""
 
+from datetime import date
+
 from bot.core.policy.changes import Comparison, compare
 
 HELD = """\
@@ -42,6 +44,23 @@ MOVED = edited(
     ("inputs: {script: tests/a.sh}", "inputs: {size: small}"),
 )
 
+
+def quarantined(**entries: str) -> str:
+    """Return the policy that holds with quarantines: what, and its last day."""
+    rest = "owner: amy, reason: It hangs now and then, issue: 12"
+    lines = [f"  - {{{_WHAT[what]}, until: {day}, {rest}}}\n" for what, day in entries.items()]
+    return f"{HELD}quarantine:\n{''.join(lines)}"
+
+
+_WHAT = {
+    "unit": "suite: unit",
+    "dear": "suite: dear",
+    "tests": 'suite: dear, test: "tests/a.py::test_b[*"',
+}
+TODAY = date(2026, 8, 22)
+BEFORE = quarantined(unit="2026-09-01", dear="2026-09-01")
+LONGER = quarantined(unit="2026-09-21", tests="2026-09-01")
+
 PROPOSED: dict[str, Comparison] = {
     "loosened": compare(HELD, LOOSER),
     "changed": compare(HELD, MOVED),
@@ -52,4 +71,7 @@ PROPOSED: dict[str, Comparison] = {
     "fixed": compare("version: 2", HELD),
     "errors": compare(HELD, edited(("tier: heavy", "tier: hevy"), ("paths:", "path:"))),
     "warnings": compare(HELD, edited(('["src/**"]', '["src/**", /a]'))),
+    "quarantines": compare(BEFORE, LONGER, TODAY),
+    "quarantine too long": compare(BEFORE, LONGER.replace("09-21", "09-22"), TODAY),
+    "quarantine over": compare(BEFORE, BEFORE, date(2026, 9, 1)),
 }

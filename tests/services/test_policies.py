@@ -214,8 +214,8 @@ async def test_a_policy_that_two_events_bring_is_checked_once() -> None:
     sandbox = ScriptedSandbox()
     checker = PolicyChecker(sandbox)
     await asyncio.gather(*(checker.check(LONG.encode(), f"pull {n}") for n in range(2)))
-    await checker.compare(HEAD.encode(), LONG.encode(), "pull 1")
-    await checker.compare(HEAD.encode(), LONG.encode(), "pull 1")
+    await checker.compare(HEAD.encode(), LONG.encode(), NOW.date(), "pull 1")
+    await checker.compare(HEAD.encode(), LONG.encode(), NOW.date(), "pull 1")
     assert [name for _, name in sandbox.calls] == ["check_policy", "compare"]
 
 
@@ -239,7 +239,7 @@ async def test_a_policy_that_costs_too_much_is_an_error_and_not_tried_again(
         found = await read.of(REPO, "main")
         assert isinstance(found, Broken)
         assert words in found.errors[0]
-    compared = await checker.compare(None, LONG.encode(), "pull 1")
+    compared = await checker.compare(None, LONG.encode(), NOW.date(), "pull 1")
     assert words in compared.errors[0].message
     assert len(sandbox.calls) == 2
 

@@ -7,6 +7,8 @@ matrix, ``unit (a2)``, and for a reusable workflow the name of the job there, ``
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from bot.core.policy.wildcard import fits
+
 # GitHub ends a name that it has cut like this; seen from 100 characters on.
 _CUT = "..."
 _CUT_FROM = 90
@@ -61,22 +63,6 @@ def _stems(name: str) -> Iterator[str]:
     if " / " in name:
         yield name[: name.index(" / ")]
         yield from _stems(name[: name.rindex(" / ")])
-
-
-def fits(pattern: str, text: str) -> bool:
-    """Return True if a text is of a pattern, in which ``*`` is any text, in linear time."""
-    first, *rest = pattern.split("*")
-    if not rest:
-        return text == first
-    if not text.startswith(first):
-        return False
-    at, last = len(first), rest.pop()
-    for part in rest:
-        found = text.find(part, at)
-        if found < 0:
-            return False
-        at = found + len(part)
-    return len(text) - at >= len(last) and text.endswith(last)
 
 
 def is_own(patterns: Iterable[str], own: Iterable[OwnJob], name: str) -> bool:

@@ -7,6 +7,7 @@ simulate` for those.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from enum import StrEnum
 from operator import gt, lt
 from typing import Any
@@ -17,6 +18,7 @@ from bot.core.policy.globs import compile_pattern, encode
 from bot.core.policy.levels import Level
 from bot.core.policy.loading import PolicyError, PolicyErrors, check_policy, load_policy
 from bot.core.policy.models import Mode, Policy, Suite, Tier
+from bot.core.policy.quarantine import Quarantine
 
 _WILD = frozenset("*?+[\\")
 
@@ -77,14 +79,19 @@ class Comparison:
         return tuple(change for change in self.changes if change.kind is kind)
 
 
-def compare(old: str | bytes | None, new: str | bytes | None) -> Comparison:
-    """Compare the current policy with a proposed one, both as text; None: there is no file."""
+def compare(
+    old: str | bytes | None, new: str | bytes | None, today: date | None = None
+) -> Comparison:
+    """Compare the current policy with a proposed one, both as text; None: there is no file.
+
+    ``today`` is the day on which it is proposed.
+    """
     held = load_policy(old) if old is not None else None
     before = Before.BROKEN if isinstance(held, PolicyErrors) else Before.READ
     before = Before.NONE if held is None else before
     if new is None:
         return Comparison(before, deleted=True)
-    checked = check_policy(new)
+    checked = check_policy(new, today=today)
     if isinstance(checked.result, PolicyErrors):
         return Comparison(before, errors=checked.result.errors, warnings=checked.warnings)
     found = () if isinstance(held, PolicyErrors) else changes(held, checked.result)
@@ -97,6 +104,7 @@ def changes(old: Policy | None, new: Policy) -> tuple[Change, ...]:
     if old:  # Permissions come first: many changed suites must not bury them.
         found += _parts("trust", old.trust, new.trust, _TRUST)
         found += _parts("", old, new, _TOP)
+        found += _quarantines(old.quarantine, new.quarantine)
         found += _parts("limits", old.limits, new.limits, _LIMITS)
         found += _parts("gate", old.gate, new.gate, {"name": _with(_plain, what="what_gate")})
         found += _parts("report", old.report, new.report, {})
@@ -271,6 +279,31 @@ def _hours(suite: Suite, policy: Policy) -> float:
     return suite.npu_hours_on(suite.runners[0], policy)
 
 
+def _quarantines(old: tuple[Quarantine, ...], new: tuple[Quarantine, ...]) -> Iterator[Change]:
+    """Judge quarantines: a new one and a later end loosen, whenever it is; fewer failures count."""
+    before, after = _by_what(old), _by_what(new)
+    for name in dict.fromkeys((*before, *after)):
+        path, held, now = f"quarantine.{name}", before.get(name), after.get(name)
+        if now is None:
+            yield Change(Effect.TIGHTENED, path, what="what_quarantine_removed")
+        elif held is None:
+            yield Change(Effect.LOOSENED, path, added=(now.until,), what="what_quarantine")
+        else:
+            yield from _parts(path, held, now, _QUARANTINE)
+
+
+def _by_what(entries: tuple[Quarantine, ...]) -> dict[str, Quarantine]:
+    """Return the entries by suite and test; another test is another quarantine."""
+    return {f"{it.suite} {it.test}" if it.test else it.suite: it for it in entries}
+
+
+def _until(path: str, old: str, new: str) -> Iterator[Change]:
+    longer = new > old
+    kind = Effect.LOOSENED if longer else Effect.TIGHTENED
+    what = "what_quarantine_longer" if longer else "what_quarantine_shorter"
+    yield Change(kind, path, (old, new), what=what)
+
+
 def _log(old: Policy, new: Policy) -> Iterator[Change]:
     """Compare how logs are read; values to hide are counted, never shown."""
     yield from _parts("log", old.log, new.log, {"redact": _redact, "signatures": _apart})
@@ -301,7 +334,10 @@ _TOP: Mapping[str, Handler] = {
     "dispatch_ref": _with(_plain, what="what_dispatch_ref", kind=Effect.LOOSENED),
     "drafts": _by(lt, "what_drafts"),
     **dict.fromkeys(
-        ("runners", "pools", "suites", "nightly", "trust", "limits", "gate", "report", "log"),
+        (
+            *("runners", "pools", "suites", "nightly", "quarantine", "trust", "limits", "gate"),
+            *("report", "log"),
+        ),
         _apart,
     ),
 }
@@ -320,6 +356,8 @@ _LIMITS: Mapping[str, Handler] = {
     "npu_hours_per_day": _by(lt, "what_npu_hours"),
     "commands_per_minute": _by(lt, "what_commands"),
 }
+
+_QUARANTINE: Mapping[str, Handler] = {"until": _until}
 
 _SUITE: Mapping[str, Handler] = {
     "required": _apart,

@@ -5,6 +5,7 @@ author sees every error at once. They ignore values of a wrong type: pydantic re
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import date
 from itertools import islice, takewhile
 from typing import Any
 
@@ -15,6 +16,7 @@ from bot.core.policy.errors import shown, suggest, unknown
 from bot.core.policy.globs import PatternError, compile_pattern, encode
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Policy, Runner, Start, Suite, Tier, Trigger
+from bot.core.policy.quarantine_checks import quarantine_problems, quarantine_warnings
 
 _WILD = frozenset("*?+[\\!")
 
@@ -28,8 +30,11 @@ def spell_labels(data: Mapping[str, Any]) -> None:
             labels[:] = [known.get(str(label).lower(), label) for label in labels]
 
 
-def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield every error across keys of a policy given as plain values."""
+def problems(data: Mapping[str, Any], today: date | None = None) -> Iterator[Problem]:
+    """Yield every error across keys of a policy given as plain values.
+
+    With ``today`` they include what may not be written on that day.
+    """
     runners = _mapping(data.get("runners"))
     pools = _mapping(data.get("pools"))
     first: dict[str, str] = {}
@@ -45,6 +50,7 @@ def problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         for check in _SUITE_CHECKS:
             yield from check(("suites", key), _mapping(suite), data)
     yield from _nightly(data)
+    yield from quarantine_problems(data, suites, today)
     yield from _signatures(data)
 
 
@@ -229,8 +235,10 @@ def _nightly_match(text: str, suites: Mapping[str, Mapping[str, Any]]) -> Messag
     return Message("policy_glob_nothing", glob=shown(text), near=near)
 
 
-def warnings(policy: Policy) -> Iterator[Problem]:
+def warnings(policy: Policy, today: date | None = None) -> Iterator[Problem]:
     """Yield the values that are allowed but are probably mistakes."""
+    if today:
+        yield from quarantine_warnings(policy, today)
     if not policy.suites:
         yield Problem((), Message("policy_no_suites"))
     for name in ("auto", "standard", "heavy"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
 
 from pydantic import ValidationError
@@ -58,10 +59,14 @@ def load_policy(source: str | bytes) -> Policy | PolicyErrors:
     return check_policy(source).result
 
 
-def check_policy(source: str | bytes, tree: RepoTree | None = None) -> Checked:
+def check_policy(
+    source: str | bytes, tree: RepoTree | None = None, *, today: date | None = None
+) -> Checked:
     """Return the policy in ``source`` or all its errors, and the warnings.
 
-    With ``tree`` the warnings include what the policy names and its repository does not have.
+    With ``tree`` the warnings include what the policy names and its repository does not have. With
+    ``today`` a quarantine may not end too late: give it where a person writes the policy, not for
+    one in force.
     """
     document = read(source)
     problems = document.problems[:MAX_PROBLEMS]
@@ -72,13 +77,13 @@ def check_policy(source: str | bytes, tree: RepoTree | None = None) -> Checked:
             policy = Policy.model_validate(document.data, context=Budget())
         except ValidationError as error:
             problems += problems_of(error, document)
-        problems += islice(checks.problems(document.data), MAX_PROBLEMS)
+        problems += islice(checks.problems(document.data, today), MAX_PROBLEMS)
     if problems or policy is None:
         if len(problems) >= MAX_PROBLEMS:
             problems.append(Problem((), Message("policy_many"), document.count))
         return Checked(PolicyErrors(_in_order(problems, document)))
     missing = tree_problems(policy, tree) if tree is not None else ()
-    return Checked(policy, _in_order((*checks.warnings(policy), *missing), document))
+    return Checked(policy, _in_order((*checks.warnings(policy, today), *missing), document))
 
 
 def _in_order(problems: Iterable[Problem], document: Document) -> tuple[PolicyError, ...]:

@@ -8,9 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     StrictBool,
     WithJsonSchema,
@@ -20,6 +18,8 @@ from bot.core.digest.signatures import ClassName, Role
 from bot.core.messages import Message
 from bot.core.policy import values as v
 from bot.core.policy.levels import Level
+from bot.core.policy.part import PolicyPart
+from bot.core.policy.quarantine import Quarantine
 
 
 class Mode(StrEnum):
@@ -88,12 +88,6 @@ _GRANTS = [*(level.value for level in Level if level is not Level.NONE), "pull",
 Grant = Annotated[
     Level, AfterValidator(_grantable), WithJsonSchema({"type": "string", "enum": _GRANTS})
 ]
-
-
-class PolicyPart(BaseModel):
-    """A mapping of the policy; it refuses unknown keys and never changes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Runner(PolicyPart):
@@ -368,6 +362,11 @@ class Policy(PolicyPart):
     on_hidden_failure: OnHiddenFailure = Field(
         OnHiddenFailure.WARN,
         description="A green end whose log shows that a process died: fail, warn or ignore",
+    )
+    quarantine: tuple[Quarantine, ...] = Field(
+        (),
+        max_length=v.MAX_ITEMS,
+        description="Suites or tests whose failures do not count, each for at most 30 days",
     )
     trust: Trust = Field(Trust(), description="Permission levels")
     limits: Limits = Field(Limits(), description="Limits of what may be spent")

@@ -4,7 +4,7 @@ Every check raises ``ValueError``. Pydantic collects them, so one load reports a
 """
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any, Literal
 
 import re2
@@ -60,6 +60,10 @@ MAX_PATTERNS = 2_000
 
 MIN_REDACT_CHARS = 4
 
+# GitHub's largest numbers of issues have seven digits.
+MAX_ISSUE = 10**9
+
+DAY = re.compile(r"20[0-9]{2}-[0-9]{2}-[0-9]{2}")  # ordered as the days are
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _INPUT = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
 _LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(?:\[bot\])?", re.ASCII)
@@ -69,6 +73,8 @@ _SIGNATURE = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 _REDACT = re.compile(rf"\s*\S.{{{MIN_REDACT_CHARS - 2},}}\S\s*", re.DOTALL)
 _ROOT = re.compile(r"/.*[^/].*", re.DOTALL)
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_ISSUE = re.compile(r"https?://[^\s<>\x00-\x1f]{3,300}")
+_OWNER = re.compile(r"(?:[A-Za-z0-9_.-]{1,100}/)?[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 _SPACE_OR_CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _BRANCH = re.compile(r"(?!.*(\.\.|//|@\{))[^\x00-\x20\x7f~^:?*\[\\/.-][^\x00-\x20\x7f~^:?*\[\\]*")
 
@@ -251,6 +257,31 @@ def check_branch(name: str) -> str:
     return name
 
 
+def check_day(text: str) -> str:
+    """Refuse a text that is not a day of the calendar."""
+    try:
+        date.fromisoformat(text if DAY.fullmatch(text) else "")
+    except ValueError as error:
+        raise ValueError(Message("wrong_day")) from error
+    return text
+
+
+def check_issue(value: object) -> int | str:
+    """Refuse what is neither the number of an issue nor a web address."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < MAX_ISSUE:
+        return value
+    if isinstance(value, str) and _ISSUE.fullmatch(value):
+        return value
+    raise ValueError(Message("wrong_issue"))
+
+
+def check_words(text: str) -> str:
+    """Refuse a sentence of several lines, or without a word."""
+    if not text.strip() or not text.isprintable():
+        raise ValueError(Message("wrong_words"))
+    return text
+
+
 def check_infra(value: object) -> bool | str:
     """Refuse a value that is not true, false or `stalled`."""
     if isinstance(value, bool) or value == "stalled":
@@ -286,6 +317,12 @@ Branch = Annotated[StrictStr, AfterValidator(check_branch)]
 # A shorter value would occur in innocent text.
 Redact = Annotated[StrictStr, _whole(_REDACT, Message("wrong_redact", least=MIN_REDACT_CHARS))]
 Root = Annotated[StrictStr, _whole(_ROOT, Message("wrong_root"))]
+# pytest's ids may hold any character; a longer one is never kept.
+TestPattern = Annotated[StrictStr, Field(max_length=300), AfterValidator(check_words)]
+Day = Annotated[StrictStr, AfterValidator(check_day), Field(json_schema_extra={"format": "date"})]
+Owner = Annotated[StrictStr, _whole(_OWNER, Message("wrong_owner"))]
+Reason = Annotated[StrictStr, Field(max_length=200), AfterValidator(check_words)]
+Issue = Annotated[int | str, PlainValidator(check_issue, json_schema_input_type=int | str)]
 Count = Annotated[StrictInt, Field(ge=1, le=100_000)]
 CountOrNone = Annotated[StrictInt, Field(ge=0, le=100_000)]
 Minutes = Annotated[StrictInt, Field(ge=1, le=MAX_JOB_MINUTES)]

@@ -136,7 +136,9 @@ def _sections(
 
 def _why(writer: MarkdownWriter, comparison: Comparison) -> Section:
     if comparison.errors:
-        return writer.text("policy_errors_why", path=writer.code(POLICY_PATH))
+        late = {error.message.key for error in comparison.errors} == {"policy_quarantine_long"}
+        key = "policy_late_why" if late else "policy_errors_why"
+        return writer.text(key, path=writer.code(POLICY_PATH))
     if comparison.deleted:
         return writer.text("policy_deleted_why", gate=writer.code(writer.ctx.gate))
     if comparison.before is Before.BROKEN:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from bot.core.model.own_jobs import OwnJob, WorkflowJob, fits, is_own, unknown_job
+from bot.core.model.own_jobs import OwnJob, WorkflowJob, is_own, unknown_job
 from bot.core.policy.values import MAX_JOB_CHARS
+from bot.core.policy.wildcard import fits
 from bot.core.workflows.jobs import MAX_JOBS
 from bot.core.workflows.matrix import EXPRESSION, combinations, filled
 from bot.core.workflows.notes import Missed, SourceFile

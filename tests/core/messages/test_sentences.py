@@ -19,6 +19,7 @@ ELSEWHERE = {
     "core/planning/audit.py": "the audit's names of rules",
     "core/planning/schedule.py": "notes of a schedule's firing, for the command line and the API",
     "core/policy/models.py": "the descriptions of keys in the policy's JSON schema",
+    "core/policy/quarantine.py": "the descriptions of keys in the policy's JSON schema",
     "core/rayjob": "lines of the submitter's log",
     "core/report/policy_change.py": "a command to type",
     "core/runs/dispatch_inputs.py": "what GitHub says",

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bot.core.model.own_jobs import OwnJob, WorkflowJob, covers, fits, is_own
+from bot.core.model.own_jobs import OwnJob, WorkflowJob, covers, is_own
+from bot.core.policy.wildcard import fits
 
 LONG = "train " + "x" * 100
 

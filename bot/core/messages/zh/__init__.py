@@ -5,6 +5,7 @@ Write no space where a field meets a Chinese character: it is added if the field
 
 from bot.core.messages.zh.advice import ADVICE
 from bot.core.messages.zh.policy import POLICY
+from bot.core.messages.zh.quarantine import QUARANTINE
 from bot.core.messages.zh.reasons import REASONS
 from bot.core.messages.zh.replies import REPLIES
 from bot.core.messages.zh.reports import REPORTS
@@ -12,5 +13,5 @@ from bot.core.messages.zh.sign_hints import HINTS
 from bot.core.messages.zh.sign_titles import TITLES
 from bot.core.messages.zh.words import WORDS
 
-ZH = {**WORDS, **REPORTS, **ADVICE, **REPLIES, **REASONS, **POLICY}
+ZH = {**WORDS, **REPORTS, **ADVICE, **REPLIES, **REASONS, **POLICY, **QUARANTINE}
 SIGNS = {**TITLES, **HINTS}

@@ -1,0 +1,22 @@
+"""Quarantines: errors of the policy, its changes, and what check runs say."""
+
+QUARANTINE = {
+    # -- errors and warnings of a policy ----------------------------------------------------------
+    "wrong_day": "is a day in UTC, like 2026-12-31",
+    "wrong_issue": "is the number of an issue, like 123, or its URL",
+    "wrong_owner": "is a login, or a team like `organization/team`, without `@`",
+    "wrong_words": "is one line of text",
+    "policy_quarantine_rayjob": "the result of suite `{suite}` is its RayJob's, which names no "
+    "tests; leave `test` out",
+    "policy_quarantine_twice": "another entry has the same `suite` and `test`; keep one",
+    "policy_quarantine_long": "a quarantine lasts at most {days} days: until {last} or earlier",
+    "policy_quarantine_over": "this quarantine is over and has no effect; remove the entry",
+    # -- a change of the policy ------------------------------------------------------------------
+    "policy_late_why": "This pull request changes {path}. If it is merged like this, the suites "
+    "below still count for the gate until the last 30 days of their quarantine:",
+    "what_quarantine": "adds a quarantine: until this day its failures do not count for the gate",
+    "what_quarantine_longer": "extends a quarantine: until this day its failures do not count for "
+    "the gate",
+    "what_quarantine_shorter": "ends a quarantine sooner",
+    "what_quarantine_removed": "ends a quarantine: its failures count again",
+}
