@@ -7,7 +7,7 @@ budget (304).
 """
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 
 from bot.core.github.answers import in_words
@@ -42,6 +42,7 @@ class ScheduleRunner(Service):
     def __init__(self, deps: Deps) -> None:
         super().__init__(deps)
         self._next_look: datetime | None = None
+        self._day: date | None = None  # on which the quarantines were looked at
         self._in_line: dict[RepoId, tuple[str, str]] = {}  # branch and blob that the times are of
         self._waits: dict[tuple[RepoId, str], datetime] = {}
         self._log = get_log("schedules")
@@ -52,12 +53,23 @@ class ScheduleRunner(Service):
         if self._next_look is None or now >= self._next_look:
             self._next_look = now + _LOOK_EVERY
             await self._look(now)
+            await self._end_quarantines(now)
         found = await self._store.schedules.due(now)
         for repo, schedule in found.schedules:
             await self._guarded(repo, schedule.name, partial(self._fire, repo, schedule))
         for repo, firing in found.asked:
             await self._guarded(repo, firing.name, partial(self._fire_asked, repo, firing))
         return False
+
+    async def _end_quarantines(self, now: datetime) -> None:
+        """Once a day, soon after midnight, look anew at gates whose quarantines may be over."""
+        if now.date() == self._day:
+            return
+        next_day = datetime.combine(now.date(), time.min, UTC) + timedelta(days=1)
+        left_s = (next_day - now).total_seconds()
+        if await self._store.polls.take("quarantines", now, every_s=left_s):
+            await self._store.checks.quarantines_ended(now)
+        self._day = now.date()
 
     async def _guarded(self, repo: Repo, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Fire one schedule. If GitHub cannot answer, try again until it is too late."""

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Select,
+    Text,
     Update,
     case,
     delete,
@@ -14,6 +15,7 @@ from sqlalchemy import (
     func,
     select,
     text,
+    type_coerce,
     update,
 )
 from sqlalchemy.sql.dml import ReturningInsert
@@ -35,7 +37,7 @@ from bot.store.report_tables import (
     reply_runs,
 )
 from bot.store.rows import moment
-from bot.store.tables import pulls, repos, runs
+from bot.store.tables import pulls, repos, runs, selections
 from bot.store.unjudged import forget_unjudged, note_unjudged
 
 _GATE = "ascend-ci"  # the name of a gate whose policy can't be read
@@ -200,6 +202,16 @@ def _bump_gate_later(repo_id: RepoId, sha: Sha, now: datetime) -> Update:
 @prepared
 def _bump_run_later(run_id: RunId, now: datetime) -> Update:
     return _bump_later(_of_run(run_id), now)
+
+
+async def bump_quarantined(conn: DbConnection, now: datetime) -> int:
+    """Look anew at the gates of open heads with a suite that has a quarantine; return how many."""
+    its = (pulls.c.repo_id == checks.c.repo_id) & (pulls.c.head_sha == checks.c.sha) & pulls.c.open
+    chosen = (selections.c.repo_id == checks.c.repo_id) & (selections.c.sha == checks.c.sha)
+    some = type_coerce(selections.c.data, Text).contains('"quarantine":[{', autoescape=True)
+    heads = exists().where(its), exists().where(chosen, some)
+    change = update(checks).where(_gate_row(), *heads).values(_bumped(now))
+    return (await conn.execute(change)).rowcount
 
 
 async def bump_progress(conn: DbConnection, run_id: RunId, now: datetime) -> None:

@@ -32,7 +32,7 @@ from bot.core.model.usual import UNKNOWN_USUAL
 from bot.core.model.views import GateView, Proposal, PullComment, SuiteView
 from bot.core.planning.shared import weigh
 from bot.ports.wake import Topic
-from bot.store.check_rows import bump_links, replace_check
+from bot.store.check_rows import bump_links, bump_quarantined, replace_check
 from bot.store.database import DbConnection
 from bot.store.leases import (
     FREE,
@@ -49,6 +49,7 @@ from bot.store.published import LISTED_AFTER, Published, due_now
 from bot.store.pull_comments import put_comment
 from bot.store.report_tables import checks
 from bot.store.rows import load_by_run, load_found, load_repos, oldest_first, runs_of_ids
+from bot.store.streaks import past_ends
 from bot.store.tables import approvals, pulls, rayjobs, repos, run_events, runs, selections
 from bot.store.unjudged import why_unjudged
 from bot.store.usual import usual_of
@@ -143,7 +144,7 @@ class Checks(Published):
         async def work(conn: DbConnection) -> tuple[DueCheck, ...]:
             rows = (await conn.execute(_claim(), asked)).mappings().all()
             rows = sorted(rows, key=lambda row: (row["due"], row["external_id"]))
-            return tuple(sorted(await _due_checks(conn, rows), key=_rank))
+            return tuple(sorted(await _due_checks(conn, rows, now), key=_rank))
 
         return await self._db.write(work)
 
@@ -204,6 +205,11 @@ class Checks(Published):
         await self._db.write(lambda conn: replace_check(conn, mine, now, self._new_id, ""))
         self._wake.poke(Topic.REPORTER)
 
+    async def quarantines_ended(self, now: datetime) -> None:
+        """Look anew at the gates that the end of a quarantine may change."""
+        if await self._db.write(lambda conn: bump_quarantined(conn, now)):
+            self._wake.poke(Topic.REPORTER)
+
     async def of_run(self, run_id: RunId) -> int | None:
         """Return GitHub's id of the check run that shows a run; None: not shown yet."""
         query = (
@@ -243,14 +249,15 @@ def _rank(due: DueCheck) -> int:
     return 1 if due.github_id is None else 2
 
 
-async def _due_checks(conn: DbConnection, rows: Sequence[RowMapping]) -> tuple[DueCheck, ...]:
+async def _due_checks(
+    conn: DbConnection, rows: Sequence[RowMapping], now: datetime
+) -> tuple[DueCheck, ...]:
     if not rows:
         return ()
     known = await load_repos(conn, {row["repo_id"] for row in rows})
     suites = await _suite_views(conn, {row["run_id"] for row in rows if row["run_id"]})
-    gates = await _gate_views(
-        conn, [row for row in rows if row["run_id"] is row["proposal"] is None], known
-    )
+    of_gates = [row for row in rows if row["run_id"] is row["proposal"] is None]
+    gates = await _gate_views(conn, of_gates, known, now)
 
     def view(row: RowMapping) -> SuiteView | GateView | Proposal:
         proposal: Proposal | None = row["proposal"]
@@ -276,13 +283,14 @@ async def _suite_views(conn: DbConnection, run_ids: set[str]) -> dict[str, Suite
     story = await load_by_run(conn, RunEvent, run_events, run_ids)
     jobs = await load_by_run(conn, RayJob, rayjobs, run_ids)
     found = await load_found(conn, Run, *runs_of_ids(tuple(run_ids)))
-    usual = await usual_of(conn, found)
+    usual, past = await usual_of(conn, found), await past_ends(conn, found)
     return {
         run.id: SuiteView(
             run,
             story.get(run.id, ()),
             jobs.get(run.id, ()),
             usual.get(run.id, UNKNOWN_USUAL),
+            past.get(run.id, ()),
         )
         for run in found
     }
@@ -311,7 +319,7 @@ def _grouped(items: Iterable[Item], key: Callable[[Item], Hashable]) -> dict[Any
 
 
 async def _gate_views(
-    conn: DbConnection, rows: Sequence[RowMapping], known: Mapping[RepoId, Repo]
+    conn: DbConnection, rows: Sequence[RowMapping], known: Mapping[RepoId, Repo], now: datetime
 ) -> dict[str, GateView]:
     """Load the rows behind the gates of many commits, with one query for each table."""
     if not rows:
@@ -343,6 +351,7 @@ async def _gate_views(
             closed=row["closed"],
             unknown=unjudged.get(commit, NOTHING),
             overruled=weighed.overruled,
+            at=now,
         )
 
     return {row["external_id"]: view(row) for row in rows}

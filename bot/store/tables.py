@@ -155,6 +155,7 @@ runs = sa.Table(
     sa.Column("why", columns.Sentence, nullable=False),
     sa.Column("cause", columns.Plain, nullable=False, server_default=""),
     sa.Column("infra", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("failed_tests", columns.Packed(tuple[str, ...]), nullable=False, server_default="[]"),
     sa.Column("origin", columns.Sentence, nullable=False),
     sa.Column("number", sa.BigInteger),
     sa.Column("not_before", columns.Time),

@@ -233,6 +233,7 @@ def gate(*selections: StoredSelection, runs: tuple[Run, ...] = (), **changes: An
         check_ids={"01J5": 4711},
         approvals=(),
         closed=quote(changes.pop("closed", "")),
+        at=NOW,
     )
     return replace(made, **changes)
 

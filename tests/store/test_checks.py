@@ -274,8 +274,7 @@ async def test_a_gate_says_what_is_known_of_its_commit(store: Store) -> None:
     pull = Pull(REPO.id, 1, SHA, REPO.id, "main", account("ann"))
     selection = StoredSelection(REPO.id, SHA, 1, "p", SelectionDetails())
     approval = Approval(REPO.id, SHA, account("bob"), Level.WRITE, "button", NOW)
-    elsewhere = replace(approval, sha=Sha("b" * 40))
-    await store.commit(Plan(approval=elsewhere), NOW, done=None)
+    await store.commit(Plan(approval=replace(approval, sha=Sha("b" * 40))), NOW, done=None)
     changes = Plan(pull=pull, selection=selection, approval=approval, gates=(GATE,))
     await store.commit(changes, NOW, done=None)
     gate = next(due for due in await claims(store) if isinstance(due.view, GateView))
@@ -287,6 +286,7 @@ async def test_a_gate_says_what_is_known_of_its_commit(store: Store) -> None:
         check_ids={made.id: 5},
         approvals=(approval,),
         closed=quote(""),
+        at=NOW,
     )
 
 

@@ -106,7 +106,9 @@ class Digester:
         reader.last_text = last_told(tail)
         if not passed:
             choice = choose_cause(reader, self._places, scanner.lines)
-            return self._digest(reader, choice, tail, scanner.lines)
+            failed = self._digest(reader, choice, tail, scanner.lines)
+            tests = reader.pytest.failed.alone(reader)
+            return msgspec.structs.replace(failed, failed_tests=tests)
         hidden = choose_hidden(reader, self._places, scanner.lines)
         found = self._digest(reader, hidden or Chosen(None, False, []), tail, scanner.lines)
         return msgspec.structs.replace(found, hidden=hidden is not None)

@@ -60,7 +60,7 @@ class JobSteps:
         """Start before the first step."""
         self.number = 0
         self.evidence: set[int] = set()  # that print the logs of other processes
-        self.failed: set[int] = set()  # that the runner calls failed
+        self.failed: dict[int, tuple[int, str]] = {}  # what the runner says of those, and where
         self.sessions: dict[int, Session] = {}
         self.rayjobs: set[int] = set()  # in which Ray's client told of a failed job
         self.hydra: deque[tuple[int, int]] = deque(maxlen=_MAX_TOLD)  # step and line of its words

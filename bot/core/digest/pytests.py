@@ -3,6 +3,7 @@
 import re
 
 from bot.core.digest.evidence import MAX_TEXT, MAX_TRACE_TEXT, Board, Failure, Frame, Kind, Link
+from bot.core.digest.failed_tests import FailedTests
 from bot.core.digest.shapes import Line
 
 BEGINS = re.compile(r"^={3,} (?:test session starts|FAILURES|ERRORS|short test summary info) =")
@@ -19,6 +20,7 @@ _PLACE = re.compile(
     r"(?:in \S.{0,200}|([A-Za-z_][\w.]{0,100})(?:: .*)?)?$"
 )
 _SUMMARY = re.compile(r"^(FAILED|ERROR|SUBFAIL) (?:\[[\d.]+s\] )?(\S.*?)(?: - (.*))?$", re.DOTALL)
+_QUIET_END = re.compile(r"^\d+ (?:failed|passed|errors?)\b.{0,160} in [\d.:]+s")
 _OUTSIDE = ("E   ", "ImportError while loading conftest")
 _CHAIN = ("The above exception was the direct cause", "During handling of the above exception")
 _EXCEPTION = re.compile(
@@ -39,6 +41,7 @@ class PytestReport:
         self._chained = False
         self._captured = False
         self._tests: set[str] = set()
+        self.failed = FailedTests()
 
     def leave(self) -> None:
         """Forget the section: the step that ran pytest has ended."""
@@ -48,18 +51,24 @@ class PytestReport:
         """Read a line; return False for output of a test or a line `inside` a traceback."""
         text = line.text
         if text.startswith("===") and (match := _SECTION.match(text)):
-            self._enter(match[1])
+            self._enter(line.no, match[1])
             return ENDED.search(text) is None
         if self.section == "" and text.startswith(_OUTSIDE) and line.stream == self._stream:
             self.section = "report"
             self._begin("collection", line, segment)
+        if self.section:
+            self.failed.note(text)
         if self.section == "report":
             return self._report(line, segment, inside=inside)
         if self.section == "summary":
             return self._summary(line, segment)
         return self.section == "other"
 
-    def _enter(self, name: str) -> None:
+    def _enter(self, no: int, name: str) -> None:
+        if ENDED.search(name):
+            self.failed.ended(no, name)
+        else:
+            self.failed.section(no, name)
         self._failure, self._captured = None, False
         if name in {"FAILURES", "ERRORS"}:
             self.section = "report"
@@ -138,7 +147,10 @@ class PytestReport:
     def _summary(self, line: Line, segment: int) -> bool:
         match = _SUMMARY.match(line.text)
         if match is None:
+            if _QUIET_END.match(line.text):
+                self.failed.ended(line.no, line.text)
             return False
+        self.failed.told(match[1], match[2])
         name = match[2].split("::")[-1].split("[")[0]
         if name in self._tests or match[2] in self._tests or not match[3]:
             known = bool(self._tests)

@@ -333,7 +333,7 @@ class Reader:
     def _fail_step(self, line: Line) -> None:
         """Remember the failing step, and its end: up to its first error, or to its exit."""
         if line.text.startswith(_EXITED):
-            self.steps.failed.add(self.steps.number)
+            self.steps.failed[self.steps.number] = (line.no, line.text)
         if self.failed_segment is None:
             self.failed_segment = self.steps.number
         elif self.failed_segment != self.steps.number or not line.text.startswith(_EXITED):

@@ -68,6 +68,7 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     `infra` means that a retry is worth its cost. `bytes` counts the whole log, `lines` the part
     that was read: all of it if `unread` is None. `tail` holds the last lines that say something,
     of the failed step if the log shows one; `last` is the last one that the job itself printed.
+    `failed_tests` are those that made the job fail, if nothing else did.
     `hidden` is only of a job that passed: a process of it ended badly, and this is the cause.
     """
 
@@ -90,6 +91,7 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     found: Found = Found.CAUSE
     unread: Unread | None = None
     hidden: bool = False
+    failed_tests: tuple[str, ...] = ()
 
     @property
     def what(self) -> str:
@@ -121,4 +123,5 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
             annotations=two.annotations[:3],
             cause=two.cause[:500],
             progress=None,
+            failed_tests=(),
         )

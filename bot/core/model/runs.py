@@ -83,6 +83,7 @@ class Run:
     why: Message = NOTHING  # the outcome's or the waiting's reason, in words
     cause: str = ""  # of a failure, as its log tells it in a few words
     infra: bool = False  # the log proves that the infrastructure failed, not the change
+    failed_tests: tuple[str, ...] = ()  # if it is known that nothing else failed
     origin: Message = NOTHING  # what made this attempt: "a push of 9f8e7d6", "retry: …"
     number: int | None = None  # the pull request shown to people, if any
     retries: int = 0  # automatic ones so far in this chain of attempts

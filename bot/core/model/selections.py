@@ -7,6 +7,7 @@ from bot.core.messages import NOTHING, Message
 from bot.core.model.ids import RepoId, Sha
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Comment, Language, Mode, Tier
+from bot.core.policy.quarantine import Quarantine
 from bot.core.policy.selection import Choice, Selection
 
 
@@ -35,6 +36,7 @@ class SuiteSelection:
     passed_at: Sha | None = None  # a commit with the same files, where it passed
     essence: str = ""  # only results of the same essence count; "": it is not selected
     labels: tuple[str, ...] = ()  # and only those from one of these runners
+    quarantine: tuple[Quarantine, ...] = ()  # the policy's entries for it
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from hashlib import sha256
 from bot.core.messages import NOTHING, Message
 from bot.core.model.own_jobs import OwnJob, is_own
 from bot.core.policy.models import Language, Limits, Log, Start, Suite
+from bot.core.policy.quarantine import Quarantine
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Snapshot:
     reason: Message = NOTHING  # why it was selected, in words
     language: Language = Language.EN  # of its texts
     own_jobs: tuple[OwnJob, ...] = ()  # as the file of its Actions run has them, once that began
+    quarantine: tuple[Quarantine, ...] = ()  # the policy's entries for it, for its check run
     apart: str = ""  # "schedule:99": it follows this Actions run, which is of no pull request
 
     @property
@@ -76,6 +78,7 @@ class Snapshot:
             reason=NOTHING,
             language=Language.EN,
             own_jobs=(),
+            quarantine=(),
         )
 
     @property

@@ -5,6 +5,7 @@ from datetime import timedelta
 from statistics import median
 
 from bot.core.digest.result import Progress
+from bot.core.model.runs import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +14,14 @@ class GoodRun:
 
     took: timedelta
     progress: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PastEnd:
+    """How an earlier run ended, and the tests that made it fail if nothing else did."""
+
+    outcome: Outcome
+    failed_tests: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
 from bot.core.model.selections import StoredSelection
-from bot.core.model.usual import UNKNOWN_USUAL, Usual
+from bot.core.model.usual import UNKNOWN_USUAL, PastEnd, Usual
 from bot.core.policy.models import Language
 
 RECEIPT = "eyes"
@@ -153,6 +153,7 @@ class SuiteView:
     run_events: tuple[RunEvent, ...]
     rayjobs: tuple[RayJob, ...]
     usual: Usual = UNKNOWN_USUAL
+    past: tuple[PastEnd, ...] = ()  # of a suite in quarantine: the last ends, newest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,7 @@ class GateView:
     check_ids: dict[str, int]  # run id -> GitHub's check run id, where shown
     approvals: tuple[Approval, ...]
     closed: Message  # why this SHA is no head any more, "" while it is
+    at: datetime  # when it was read: by then it is known which quarantines are over
     unknown: Message = NOTHING  # why it can't be judged now
     overruled: tuple[Pull, ...] = ()  # of ``pulls``: not trusted, so they do not count
 

@@ -12,6 +12,7 @@ from bot.core.model.snapshot import Label, Snapshot, SnapshotPool
 from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.planning.plan import BY_ITSELF, AuditEntry, Plan, RunClaimants
 from bot.core.policy.models import Language, Policy, Start, Suite
+from bot.core.policy.quarantined import quarantines_of
 
 NewId = Callable[[], str]
 NewRun = tuple[Run, tuple[Claimant, ...]]
@@ -200,6 +201,7 @@ def freeze(
         retryable=name not in environment,
         reason=reason,
         language=at.language,
+        quarantine=quarantines_of(policy.quarantine, name),
     )
 
 

@@ -15,6 +15,7 @@ from bot.core.planning.permissions import by_command
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.planning.trust import Trusted
 from bot.core.policy.models import Mode, Start, Suite, Tier
+from bot.core.policy.quarantined import quarantines_of
 from bot.core.policy.selection import ChangedFile, Choice, Selection
 
 FILES_KEPT = 5  # of those that selected a suite: enough to see why
@@ -94,7 +95,7 @@ def restated(row: StoredSelection, evaluation: Evaluation, name: str) -> StoredS
         return row
     now = suite_selection(at, Choice(name, True, NOTHING))
     suites = tuple(
-        replace(item, essence=now.essence, labels=now.labels)
+        replace(item, essence=now.essence, labels=now.labels, quarantine=now.quarantine)
         if item.choice.suite == name and item.choice.selected
         else item
         for item in row.data.suites
@@ -117,6 +118,7 @@ def suite_selection(at: PolicyAt, choice: Choice) -> SuiteSelection:
         by_command=by_command(suite),
         essence=freeze(at, choice.suite, NOTHING).essence if choice.selected else "",
         labels=suite.runners,
+        quarantine=quarantines_of(policy.quarantine, choice.suite),
     )
 
 

@@ -119,7 +119,10 @@ def _cells(
     if line.run is None:
         return line_state(writer, line, now), "", "", ""
     link = writer.check_link(view.check_ids.get(line.run.id))
-    return *row_parts(writer, line.run, now), link
+    state, *rest = row_parts(writer, line.run, now)
+    if line.excused:
+        state = writer.text("row_excused", state=state)
+    return state, *rest, link
 
 
 def _todo(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:

@@ -64,14 +64,19 @@ NO_LOG = Shown()
 
 def best(view: SuiteView) -> Shown:
     """Return the most useful digest: one that knows a cause, else that of the RayJob."""
-    looks = [(item.at, item.what) for item in view.run_events if isinstance(item.what, LogRead)]
-    log = max(looks, key=lambda look: look[0])[1] if looks else LogRead(1)
+    log = _last_log(view)
     found = [Shown(job.digest, log.problem, of_rayjob=True) for job in view.rayjobs if job.digest]
     if log.digest:
         found.append(Shown(log.digest, log.problem, log.step))
     known = [item for item in found if item.digest and item.digest.failure_class != UNKNOWN]
     told = [item for item in found if item.cause]
     return next(iter(known or told or found), Shown(problem=log.problem))
+
+
+def _last_log(view: SuiteView) -> LogRead:
+    """Return what was read of the Actions log last."""
+    looks = [(item.at, item.what) for item in view.run_events if isinstance(item.what, LogRead)]
+    return max(looks, key=lambda look: look[0])[1] if looks else LogRead(1)
 
 
 def title_of(digest: Digest) -> str:
@@ -100,6 +105,14 @@ def infra_of(view: SuiteView) -> bool:
     """Return True if the cause of a failure is proven to be the infrastructure's."""
     cause = best(view).cause
     return cause is not None and is_proven(view.run, cause)
+
+
+def failed_tests_of(view: SuiteView) -> tuple[str, ...]:
+    """Return the tests that made a run fail if nothing else did; a RayJob's log names none."""
+    log = _last_log(view)
+    if log.partial or log.digest is None or view.run.snapshot.suite.rayjob:
+        return ()
+    return log.digest.failed_tests
 
 
 def annotations_of(digest: Digest) -> tuple[Location, ...]:

@@ -15,6 +15,7 @@ from bot.core.report.advices import ADVICE, FIX_FIRST, IF_RAN
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.digest import NO_LOG, Pace, Shown, is_proven, title_of
 from bot.core.report.hangs import hung_advice, hung_at
+from bot.core.report.quarantine import is_excused
 from bot.core.report.words import (
     SUSPECT,
     acquits,
@@ -69,9 +70,11 @@ class Ending:
 
 def outcome_title(writer: MarkdownWriter, end: Ending) -> str:
     """Return the title of a run that is done, the cause first."""
-    suffix = _suffix(writer, end)
+    suffix, told = _suffix(writer, end), _title(writer, end)
+    if is_excused(end.run):
+        told = writer.text("title_excused", title=told)
     room = TITLE_BYTES - size(suffix)
-    return headline(_title(writer, end), SHOWN_TITLE_CHARS - len(suffix), room) + suffix
+    return headline(told, SHOWN_TITLE_CHARS - len(suffix), room) + suffix
 
 
 def _title(writer: MarkdownWriter, end: Ending) -> str:

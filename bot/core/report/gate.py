@@ -17,6 +17,7 @@ from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter
 from bot.core.report.ends import Ending, advice
 from bot.core.report.gate_title import gate_title, policy_ref
+from bot.core.report.quarantine import quarantines
 from bot.core.report.sections import Rows, Section, compose
 from bot.core.report.standing import (
     CONCLUSIONS,
@@ -24,6 +25,7 @@ from bot.core.report.standing import (
     Standing,
     SuiteLine,
     SuiteState,
+    excused_suites,
     is_not_in,
     is_shown,
     optional_suites,
@@ -109,6 +111,7 @@ def _sections(
         _approval(writer, view, stand),
         _costs(writer, waiting),
         _suites(writer, view, others, now),
+        quarantines(writer, stand, view.at),
         next_command(writer, view, stand),
         gate_wait(writer, stand),
         _heavy(writer, view, stand),
@@ -141,7 +144,8 @@ def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     files = _files(writer, view)
     if stand.lines:
         left_out = any(is_not_in(line.run) for line in stand.lines)
-        text = writer.text("gate_none_left_out" if left_out else "gate_none_optional", files=files)
+        key = "gate_none_left_out" if left_out else "gate_none_optional"
+        text = writer.text("gate_none_excused" if excused_suites(stand) else key, files=files)
     else:
         looked = max(len(item.data.suites) for item in view.selections)
         text = writer.text("gate_none_why", files=files, suites=writer.count("suite", looked))
@@ -265,7 +269,12 @@ def _suites(
 
 
 def line_state(writer: MarkdownWriter, line: SuiteLine, now: datetime) -> str:
-    """Return what a suite does now, or why it has no run."""
+    """Return what a suite does now, or why it has no run; and whether it is in quarantine."""
+    state = _line_state(writer, line, now)
+    return writer.text("row_excused", state=state) if line.excused else state
+
+
+def _line_state(writer: MarkdownWriter, line: SuiteLine, now: datetime) -> str:
     approved = line.stand is SuiteState.OPEN  # its run has not heard of that yet
     if line.run and line.run.state is State.NEEDS_APPROVAL and approved:
         return writer.text("row_dispatching")

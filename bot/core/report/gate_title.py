@@ -15,6 +15,7 @@ from bot.core.report.standing import (
     Standing,
     SuiteLine,
     SuiteState,
+    excused_suites,
     optional_suites,
 )
 from bot.core.report.words import (
@@ -63,7 +64,9 @@ def gate_title(writer: MarkdownWriter, view: GateView, stand: Standing, now: dat
         case GateReason.RUNNING:
             return _running(writer, stand, now)
         case GateReason.PASSED:
-            return _passed(writer, stand)
+            return _with_excused(writer, stand, _passed(writer, stand))
+        case GateReason.NONE if excused := excused_suites(stand):
+            return writer.text("gate_none_excused_title", suites=_names(writer, excused))
         case GateReason.NONE if optional := optional_suites(stand):
             return writer.text("gate_none_optional_title", suites=_names(writer, optional))
         case _:
@@ -196,6 +199,13 @@ def _detail(writer: MarkdownWriter, phase: Phase, run: Run, now: datetime) -> st
     if phase is Phase.QUEUED and run.queue_position:
         return writer.text("gate_for", resource=writer.words(resource(run)))
     return ""
+
+
+def _with_excused(writer: MarkdownWriter, stand: Standing, passed: str) -> str:
+    excused = excused_suites(stand)
+    if not excused:
+        return passed
+    return writer.text("gate_passed_excused", passed=passed, suites=_names(writer, excused))
 
 
 def _passed(writer: MarkdownWriter, stand: Standing) -> str:

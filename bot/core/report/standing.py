@@ -13,6 +13,7 @@ from bot.core.model.runs import Outcome, Run, State
 from bot.core.model.selections import Cost, SelectionDetails, SuiteSelection
 from bot.core.model.views import GateView
 from bot.core.policy.models import Mode, Tier
+from bot.core.policy.quarantined import QuarantineStand, stand_at
 from bot.core.runs.native import on_github
 
 
@@ -97,6 +98,8 @@ class SuiteLine:
     run: Run | None
     stand: SuiteState
     passed_at: str = ""  # a commit with the same files, where it passed
+    quarantine: QuarantineStand | None = None  # at its result, or now
+    excused: bool = False  # by its quarantine it is not required, whatever its result
 
 
 _Selected = tuple[SelectionDetails, SuiteSelection]
@@ -135,8 +138,13 @@ def optional_suites(stand: Standing) -> tuple[SuiteLine, ...]:
     return tuple(
         line
         for line in stand.lines
-        if is_shown(line) and not line.required and not is_not_in(line.run)
+        if is_shown(line) and not (line.required or line.excused) and not is_not_in(line.run)
     )
+
+
+def excused_suites(stand: Standing) -> tuple[SuiteLine, ...]:
+    """Return the suites that would count if they were not in quarantine."""
+    return tuple(line for line in stand.lines if line.excused)
 
 
 def standing(view: GateView) -> Standing:
@@ -187,10 +195,14 @@ def _line(view: GateView, found: list[_Selected], attempts: list[Run]) -> SuiteL
     auto = any(item.auto for _, item in found)
     native = any(item.native for _, item in found)
     rewritten = native and _is_rewritten(choices)
+    needed = any(item.required for _, item in found) and (rewritten or not is_not_in(run))
+    at = run.ended_at if run and run.ended_at else view.at
+    stands = [stand_at(item.quarantine, at) for _, item in found]
+    excused = needed and not rewritten and all(_is_excused(it, run, elsewhere) for it in stands)
     return SuiteLine(
         suite=first.choice.suite,
         reason=first.choice.reason,
-        required=any(item.required for _, item in found) and (rewritten or not is_not_in(run)),
+        required=needed and not excused,
         auto=auto,
         heavy=first.tier is Tier.HEAVY,
         native=native,
@@ -198,6 +210,8 @@ def _line(view: GateView, found: list[_Selected], attempts: list[Run]) -> SuiteL
         cost=first.cost,
         run=run,
         passed_at=elsewhere,
+        quarantine=next(filter(None, stands), None),
+        excused=excused,
         stand=SuiteState.GREEN
         if elsewhere
         else SuiteState.APPROVAL
@@ -206,6 +220,19 @@ def _line(view: GateView, found: list[_Selected], attempts: list[Run]) -> SuiteL
         if native and run is None  # silence is never green, whatever the rest says
         else _stand(choices, run, auto=auto and not _needs_command(choices, attempts)),
     )
+
+
+def _is_excused(quarantine: QuarantineStand | None, run: Run | None, elsewhere: str) -> bool:
+    """Return True if a suite does not count: it has not passed, and is in quarantine.
+
+    A result counts by the time at which it came: what a quarantine excused stays so, and an end of
+    it turns no gate red that was green. A suite without a result counts again from then on.
+    """
+    if quarantine is None or elsewhere:
+        return False
+    if run is None or run.state is not State.DONE:
+        return quarantine.whole is not None
+    return run.outcome is not Outcome.SUCCESS and quarantine.excuses(run.failed_tests)
 
 
 def is_not_in(run: Run | None) -> bool:

@@ -18,6 +18,7 @@ from bot.core.report.failure import (
 )
 from bot.core.report.images import images
 from bot.core.report.measured import measured
+from bot.core.report.quarantine import of_run
 from bot.core.report.sections import Section, compose
 from bot.core.report.story import (
     cancel_how,
@@ -132,6 +133,7 @@ def _summary(
     else:
         news = list(_ended(writer, view, end, title))
     rest: list[Section] = [
+        of_run(writer, view, now),
         timeline(writer, view, title, now),
         followed(writer, view, now),
         what(writer, view, brief=bad),

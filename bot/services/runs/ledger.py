@@ -12,7 +12,7 @@ from bot.core.model.views import SuiteView
 from bot.core.planning.attempts import AttemptMaker, audit_of, next_attempt
 from bot.core.planning.plan import AuditEntry
 from bot.core.queue.state import Blocked
-from bot.core.report.digest import cause_of, infra_of
+from bot.core.report.digest import cause_of, failed_tests_of, infra_of
 from bot.core.runs.jobs import npus_held
 from bot.core.runs.observed import fold
 from bot.core.runs.steps import Bind, CleanedUp, Conclude, End, RequestStop, Wait
@@ -136,6 +136,7 @@ class Ledger(Service):
             why=step.why,
             cause=cause_of(view) if failed else "",
             infra=failed and infra_of(view),
+            failed_tests=failed_tests_of(view) if failed else (),
             retry=step.retry,
             queue_position=None,
             ended_at=now,

@@ -210,10 +210,11 @@ class RunObserver(Service):
         job_id = None
         try:
             jobs = _of_suite(claimed, await self._jobs(claimed, repo))
-            conclusion = fold(run, claimed.run_events).conclusion
-            passed = conclusion == "success" and not run.snapshot.suite.rayjob
+            seen = fold(run, claimed.run_events)
+            passed = seen.conclusion == "success" and not run.snapshot.suite.rayjob
             job = _on_label(run, jobs) if passed else _telling(jobs)
-            read, job_id = await self._log_of(run, repo, job, passed=passed)
+            partial = len(_failed(jobs)) > 1 or bool(seen.end and seen.end.needed)
+            read, job_id = await self._log_of(run, repo, job, passed=passed, partial=partial)
         except Permanent as error:
             if not error.is_gone and self._has_just_ended(claimed):  # it may be a slip
                 raise Transient(str(error)) from error
@@ -233,7 +234,7 @@ class RunObserver(Service):
         return seen_end_at is not None and self._clock.now() - seen_end_at < _REFUSED_FOR
 
     async def _log_of(
-        self, run: Run, repo: Repo, job: ActionsJob | None, *, passed: bool
+        self, run: Run, repo: Repo, job: ActionsJob | None, *, passed: bool, partial: bool
     ) -> tuple[ev.LogRead, str | None]:
         """Read the log of a job; return what it says, and the RayJob that it names."""
         if job is None:
@@ -256,7 +257,8 @@ class RunObserver(Service):
         said = markers.end()
         final = said.final.value if said.final else None
         digest = await log.digest(passed=passed)
-        return ev.LogRead(run.actions_attempt, final, digest, step=job.failed_step), said.job_id
+        read = ev.LogRead(run.actions_attempt, final, digest, step=job.failed_step, partial=partial)
+        return read, said.job_id
 
     async def _digest_of_lost(self, run: Run, repo: Repo, job: ActionsJob) -> Digest | None:
         """Return what the annotations of a job without a log say, if its runner was lost."""
@@ -306,6 +308,12 @@ def _on_label(run: Run, jobs: tuple[ActionsJob, ...]) -> ActionsJob | None:
 
 def _telling(jobs: tuple[ActionsJob, ...]) -> ActionsJob | None:
     """Return the most telling job: the first that failed, else the first that ran."""
-    begun = [job for job in jobs if job.conclusion not in {None, "skipped"}]
-    failed = [job for job in begun if job.conclusion not in {"success", "neutral"}]
-    return next(iter(failed or begun), None)
+    return next(iter(_failed(jobs) or _begun(jobs)), None)
+
+
+def _begun(jobs: tuple[ActionsJob, ...]) -> list[ActionsJob]:
+    return [job for job in jobs if job.conclusion not in {None, "skipped"}]
+
+
+def _failed(jobs: tuple[ActionsJob, ...]) -> list[ActionsJob]:
+    return [job for job in _begun(jobs) if job.conclusion not in {"success", "neutral"}]

@@ -1,11 +1,14 @@
 """The digest that tells the most is shown, and of it what a reader can use."""
 
+import dataclasses
+
 import pytest
 from msgspec.structs import replace
 
 from bot.core.digest.result import Digest, Found, Location, Progress
 from bot.core.messages import quote
 from bot.core.model.run_events import LogRead
+from bot.core.model.runs import Outcome
 from bot.core.report.digest import (
     Pace,
     Shown,
@@ -13,11 +16,27 @@ from bot.core.report.digest import (
     best,
     cause_of,
     excerpt_of,
+    failed_tests_of,
     metrics_of,
     pace,
     title_of,
 )
 from tests.core import views as s
+from tests.core.building import with_changes
+
+
+def test_failed_tests_are_those_of_the_one_job_that_failed() -> None:
+    unit = replace(s.OOM, failed_tests=("a.py::t",))
+    plain = with_changes(s.SNAPSHOT, rayjob=False)
+    run = dataclasses.replace(s.done(Outcome.FAILURE, "x"), snapshot=plain)
+    log = LogRead(1, digest=unit)
+    assert failed_tests_of(s.suite(run, s.run_event("14:20", log))) == ("a.py::t",)
+    several = replace(log, partial=True)
+    assert failed_tests_of(s.suite(run, s.run_event("14:20", several))) == ()
+    assert failed_tests_of(s.suite(run)) == ()
+    of_rayjob = dataclasses.replace(run, snapshot=s.SNAPSHOT)
+    assert failed_tests_of(s.suite(of_rayjob, s.run_event("14:20", log))) == ()
+
 
 PLACE = Location("a.py", 3, "too big")
 

@@ -15,6 +15,7 @@ from bot.core.policy.models import Mode, Tier
 from bot.core.report.gate import gate_check
 from tests.core import views as s
 from tests.core.commands.commenting import offered
+from tests.core.report.test_quarantine import ENDED, HELD, TESTS
 
 LONG = "nightly-grpo-qwen3_5-35b-a3b-megatron-fully-async-multinode-x64"
 NAMES = ("multinode-ppo", "npu-unit", LONG)
@@ -53,6 +54,7 @@ SUITE = st.fixed_dictionaries(
         "by_command": st.booleans(),
         "tier": st.sampled_from(Tier),
         "selected": st.booleans(),
+        "quarantine": st.sampled_from([(), (HELD,), (ENDED,), (TESTS,)]),
     }
 )
 SELECTION = st.fixed_dictionaries(

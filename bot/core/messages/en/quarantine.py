@@ -19,4 +19,28 @@ QUARANTINE = {
     "the gate",
     "what_quarantine_shorter": "ends a quarantine sooner",
     "what_quarantine_removed": "ends a quarantine: its failures count again",
+    # -- check runs and comments -----------------------------------------------------------------
+    "row_excused": "{state}, in quarantine",
+    "title_excused": "In quarantine: {title}",
+    "gate_none_excused_title": "Not counted, in quarantine: {suites}",
+    "gate_none_excused": "{files}. The suites that would count are in quarantine, so their results "
+    "do not block this check.",
+    "gate_passed_excused": "{passed}; not counted, in quarantine: {suites}",
+    "quarantine_held": "{suite} is in quarantine until {until} (UTC): its failures do not count "
+    "for the gate.",
+    "quarantine_held_tests": "The tests {tests} of {suite} are in quarantine until {until} (UTC): "
+    "a failure of these tests alone does not count for the gate.",
+    "quarantine_ended": "The quarantine of {suite} ended {ago}: its failures count again.",
+    "quarantine_ended_tests": "The quarantine of the tests {tests} of {suite} ended {ago}: their "
+    "failures count again.",
+    "quarantine_early": "The quarantine of {suite} does not hold yet: it ends on {until}, and "
+    "lasts at most {days} days.",
+    "quarantine_early_tests": "The quarantine of the tests {tests} of {suite} does not hold yet: "
+    "it ends on {until}, and lasts at most {days} days.",
+    "quarantine_passes": "It passed {n} times in a row: remove the entry from the policy to let it "
+    "count again.",
+    "quarantine_who": "Owner: {owner}, {issue}.",
+    "link_issue": "issue",
+    "days_ago": "{n} day ago | {n} days ago",
+    "ended_today": "today",
 }

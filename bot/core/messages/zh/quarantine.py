@@ -18,4 +18,23 @@ QUARANTINE = {
     "what_quarantine_longer": "延长一项隔离：到这一天之前，其失败不计入门禁",
     "what_quarantine_shorter": "提前结束一项隔离",
     "what_quarantine_removed": "结束一项隔离：其失败重新计入",
+    # -- check runs and comments -----------------------------------------------------------------
+    "row_excused": "{state}（隔离中）",
+    "title_excused": "隔离中：{title}",
+    "gate_none_excused_title": "隔离中，不计入门禁：{suites}",
+    "gate_none_excused": "{files}。本应计入的套件处于隔离中，其结果不影响本检查。",
+    "gate_passed_excused": "{passed}；隔离中，不计入门禁：{suites}",
+    "quarantine_held": "{suite}处于隔离中，直到 {until}（UTC）：其失败不计入门禁。",
+    "quarantine_held_tests": "{suite}的测试{tests}处于隔离中，直到 {until}（UTC）：若只有"
+    "这些测试失败，则不计入门禁。",
+    "quarantine_ended": "{suite}的隔离{ago}结束：其失败重新计入门禁。",
+    "quarantine_ended_tests": "{suite}的测试{tests}的隔离{ago}结束：其失败重新计入门禁。",
+    "quarantine_early": "{suite}的隔离尚未生效：它在 {until} 结束，而隔离最长 {days} 天。",
+    "quarantine_early_tests": "{suite}的测试{tests}的隔离尚未生效：它在 {until} 结束，而隔离"
+    "最长 {days} 天。",
+    "quarantine_passes": "它已连续通过 {n} 次：可从策略中删除该条目，使其重新计入门禁。",
+    "quarantine_who": "负责人：{owner}，{issue}。",
+    "link_issue": "issue",
+    "days_ago": "{n} 天前 | {n} 天前",
+    "ended_today": "今天",
 }

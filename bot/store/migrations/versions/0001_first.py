@@ -37,6 +37,7 @@ repos id:big* owner:text name:text default_branch:text installation_id:big? acti
   public:bool
 runs id:text* repo_id:big sha:text suite:text essence:text attempt:int snapshot:text
   created_at:big state:text outcome:text? why:text cause:text= infra:bool=false
+  failed_tests:text=[]
   origin:text number:big?
   not_before:big? dispatch_id:text? retries:int=0 retry:text= rerun_of:big? label:text?
   npus:int=0 forced:text= actions_run_id:big? actions_attempt:int actions_url:text
