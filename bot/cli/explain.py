@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import click
 
@@ -85,5 +86,7 @@ def _print(items: Sequence[explaining.Explanation]) -> None:
         start = f"{messages('head_starts')}: {explaining.how(messages, item)}"
         who = f"{starter}{explaining.who(messages, item)}"
         click.echo(f"     {start} · {who} · {messages('head_cost')}: {cost}")
+        if told := explaining.in_quarantine(messages, item.quarantine, datetime.now(UTC)):
+            click.echo(f"     {told}")
     count = sum(item.selected for item in items)
     click.echo(f"{count} of {len(items)} suites selected")

@@ -2,12 +2,16 @@
 
 import json
 import sys
+from datetime import UTC, datetime
 
 import click
 
 from bot.cli.inputs import FILE, changed_paths, policy_or_exit
 from bot.cli.repository import with_checkout
-from bot.core.explain.explaining import for_base
+from bot.core.explain.explaining import for_base, in_quarantine, quarantine_json
+from bot.core.messages import Messages
+from bot.core.policy.models import Policy
+from bot.core.policy.quarantined import quarantines_of
 from bot.core.policy.selection import MAX_LISTED_FILES, ChangedFile, Selection, select
 from bot.core.workflows.holdings import ReadWorkflows
 
@@ -33,13 +37,13 @@ def command(policy: str, files_from: str, checkout: ReadWorkflows, *, as_json: b
     selection = select(loaded, files, truncated=len(files) > MAX_LISTED_FILES)
     selection = for_base(loaded, selection, checkout)
     if as_json:
-        click.echo(json.dumps(_as_json(selection), indent=2))
+        click.echo(json.dumps(_as_json(loaded, selection), indent=2))
     else:
-        _print_table(selection)
+        _print_table(loaded, selection)
 
 
-def _as_json(selection: Selection) -> dict[str, object]:
-    """Return the object that `--json` prints."""
+def _as_json(policy: Policy, selection: Selection) -> dict[str, object]:
+    """Return the object that `--json` prints; a suite has `quarantine` if the policy has one."""
     return {
         "suites": [
             {
@@ -47,13 +51,19 @@ def _as_json(selection: Selection) -> dict[str, object]:
                 "selected": choice.selected,
                 "reason": choice.reason,
                 "files": list(choice.files),
+                **_quarantine(policy, choice.suite),
             }
             for choice in selection.choices
         ]
     }
 
 
-def _print_table(selection: Selection) -> None:
+def _quarantine(policy: Policy, suite: str) -> dict[str, object]:
+    entries = quarantines_of(policy.quarantine, suite)
+    return {"quarantine": quarantine_json(entries)} if entries else {}
+
+
+def _print_table(policy: Policy, selection: Selection) -> None:
     from rich.console import Console  # noqa: PLC0415 - scripts that ask for JSON need not wait
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -63,7 +73,11 @@ def _print_table(selection: Selection) -> None:
     table.columns[3].justify = "right"
     for choice in sorted(selection.choices, key=lambda choice: not choice.selected):
         answer = Text("yes", "green") if choice.selected else Text("no", "dim")
-        cells = (Text(choice.suite), answer, Text(choice.reason), Text(str(len(choice.files))))
+        entries = quarantines_of(policy.quarantine, choice.suite)
+        why = "; ".join(
+            filter(None, (choice.reason, in_quarantine(Messages(), entries, datetime.now(UTC))))
+        )
+        cells = (Text(choice.suite), answer, Text(why), Text(str(len(choice.files))))
         table.add_row(*cells)
     # In a pipe a row is one line and nothing is cut, for grep.
     console = Console(width=None if sys.stdout.isatty() else _UNBOUND)

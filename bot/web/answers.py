@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.core.digest.result import Digest
+from bot.core.explain.explaining import quarantine_json
 from bot.core.model import run_events as ev
 from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
@@ -56,6 +57,7 @@ def story_json(told: RunStory) -> dict[str, Any]:
         "ref": frozen.ref,
         "reason": frozen.reason,
         "required": frozen.suite.is_required,
+        "quarantine": quarantine_json(frozen.quarantine),
         "timeout_minutes": frozen.suite.timeout_minutes,
         "policy": {"ref": frozen.policy_ref, "sha": frozen.policy_sha},
         "wants": [

@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,15 @@ def test_wrong_use_ends_with_two(arguments: list[str]) -> None:
     result = explain(*arguments)
     assert result.exit_code == 2
     assert "Error" in result.stderr
+
+
+def test_a_quarantine_is_told(policy: str) -> None:
+    until = str(datetime.now(UTC).date() + timedelta(days=9))
+    rest = f"suite: unit, until: {until}, owner: amy, reason: flaky, issue: 12"
+    Path(policy).write_text(f"{POLICY}quarantine: [{{{rest}}}]\n")
+    assert f"in quarantine until {until}" in explain("--policy", policy, "src/a.py").stdout
+    told = explain("--policy", policy, "--json", "src/a.py")
+    assert json.loads(told.stdout)["suites"][0]["quarantine"][0]["until"] == until
 
 
 def test_the_command_imports_nothing_that_it_does_not_use(policy: str) -> None:

@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,18 @@ def test_wrong_use_ends_with_two(arguments: list[str]) -> None:
     result = CliRunner().invoke(command, arguments, input="")
     assert result.exit_code == 2
     assert "Error" in result.stderr
+
+
+def test_a_quarantine_is_told(policy: str) -> None:
+    until = str(datetime.now(UTC).date() + timedelta(days=9))
+    rest = f"suite: unit, until: {until}, owner: amy, reason: flaky, issue: 12"
+    Path(policy).write_text(f"{POLICY}quarantine: [{{{rest}}}]\n")
+    told = CliRunner().invoke(command, ["--policy", policy], input="src/a.py\n")
+    assert f"in quarantine until {until}" in told.stdout
+    told = CliRunner().invoke(command, ["--policy", policy, "--json"], input="src/a.py\n")
+    unit, night = json.loads(told.stdout)["suites"]
+    assert [entry["until"] for entry in unit["quarantine"]] == [until]
+    assert "quarantine" not in night
 
 
 def test_the_command_imports_nothing_that_it_does_not_use(policy: str) -> None:

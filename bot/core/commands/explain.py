@@ -24,7 +24,7 @@ class ExplainCommand(Command):
             name: row_state(writer, run, context.now)
             for name, run in latest(context.head.runs).items()
         }
-        text = explained(context.messages, context.evaluation, self.words, states)
+        text = explained(context.messages, context.evaluation, self.words, states, context.now)
         builder.said.append(text)
 
 

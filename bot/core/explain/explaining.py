@@ -5,18 +5,26 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from bot.core.messages import Message, Messages
-from bot.core.messages.words import listing, number
+from bot.core.messages.words import joined, listing, number
 from bot.core.model.selections import Cost
 from bot.core.planning.permissions import level_for
 from bot.core.policy.levels import Level
 from bot.core.policy.models import Policy, Start, Suite, Tier, Trigger
+from bot.core.policy.quarantine import Quarantine
+from bot.core.policy.quarantined import QuarantineStage, quarantines_of, stand_at
 from bot.core.policy.selection import Choice, Selection
 from bot.core.workflows.holdings import Holding, ReadWorkflows
 
+_STANDS = {
+    QuarantineStage.HELD: "explain_held",
+    QuarantineStage.ENDED: "explain_ended",
+    QuarantineStage.EARLY: "explain_early",
+}
 NO_CHECKOUT = ReadWorkflows({})
 
 
@@ -46,6 +54,7 @@ class Explanation:
     level: Level | None  # the level for a command (native: for a re-run); None: nobody may
     listed: bool  # the policy's users and teams may start it, too
     cost: Cost
+    quarantine: tuple[Quarantine, ...] = ()  # the policy's entries for it
 
 
 def explain(
@@ -154,8 +163,27 @@ def hours(messages: Messages, cost: Cost) -> str:
 
 def to_json(item: Explanation) -> dict[str, Any]:
     """Return ``item`` as plain values for JSON; the suite's key is ``name``, as in `match`."""
-    data = asdict(item)
+    data = asdict(item) | {"quarantine": quarantine_json(item.quarantine)}
     return {"name": data.pop("suite"), **data, "files": list(item.files)}
+
+
+def quarantine_json(entries: Iterable[Quarantine]) -> list[dict[str, Any]]:
+    """Return the quarantines of a suite as plain values."""
+    return [entry.model_dump(mode="json", exclude={"suite"}) for entry in entries]
+
+
+def in_quarantine(messages: Messages, entries: Collection[Quarantine], now: datetime) -> str:
+    """Return how the quarantine of a suite stands now, in words; "" if it has none."""
+    stand = stand_at(entries, now)
+    if stand is None:
+        return ""
+    told = []
+    for entry in stand.entries:
+        said = messages(_STANDS[stand.stage], until=entry.until)
+        if entry.test:
+            said = messages("explain_tests", tests=entry.test, said=said)
+        told.append(said)
+    return messages.render(joined(told))
 
 
 def _explained(policy: Policy, choice: Choice, checkout: ReadWorkflows) -> Explanation:
@@ -177,4 +205,5 @@ def _explained(policy: Policy, choice: Choice, checkout: ReadWorkflows) -> Expla
         level=level if askable else None,
         listed=bool(rule.users or rule.teams) and Level.WRITE.at_least(level),
         cost=cost_of(policy, suite, checkout),
+        quarantine=quarantines_of(policy.quarantine, choice.suite),
     )

@@ -1,8 +1,17 @@
 """The answer to `explain`: for each suite the selection, its reason, who may start it, the cost."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
-from bot.core.explain.explaining import Explanation, Starts, explain, hours, where, who
+from bot.core.explain.explaining import (
+    Explanation,
+    Starts,
+    explain,
+    hours,
+    in_quarantine,
+    where,
+    who,
+)
 from bot.core.github.markdown import code, plain, prose, table
 from bot.core.messages import Messages
 from bot.core.messages.words import joined
@@ -24,7 +33,11 @@ HEAD = (
 
 
 def explained(
-    messages: Messages, evaluation: Evaluation, words: tuple[str, ...], stands: Mapping[str, str]
+    messages: Messages,
+    evaluation: Evaluation,
+    words: tuple[str, ...],
+    stands: Mapping[str, str],
+    now: datetime,
 ) -> str:
     """Return a table of a commit's suites: who may start them, and how far they are.
 
@@ -46,6 +59,11 @@ def explained(
         sha = code(short(evaluation.pull.head_sha))
         parts.append(messages(key, sha=sha, why=prose(messages.render(evaluation.trust.why))))
         items = explain(policy, evaluation.selection, names)
+        told = {it.suite: in_quarantine(messages, it.quarantine, now) for it in items}
+        stands = {
+            name: messages.render(joined(filter(None, (stands.get(name), prose(told[name])))))
+            for name in told
+        }
         parts.append(
             table(map(messages, HEAD), (_row(messages, evaluation, item, stands) for item in items))
         )

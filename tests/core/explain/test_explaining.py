@@ -1,6 +1,7 @@
 """Why each suite is selected or not, who may start it, and at what cost."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -136,6 +137,7 @@ def test_as_json_it_is_plain_values() -> None:
         "level": "triage",
         "listed": False,
         "cost": {"nodes": 1, "npus": 8, "minutes": 240, "npu_hours": 32.0, "where": "npu-8"},
+        "quarantine": [],
     }
 
 
@@ -169,3 +171,31 @@ def test_a_native_suite_is_not_selected_for_a_base_that_its_workflow_leaves_out(
 def test_what_only_schedules_start_is_started_elsewhere() -> None:
     night = POLICY.suites["own"].model_copy(update={"triggers": (Trigger.SCHEDULE,)})
     assert explaining.starts(night) is Starts.ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    ("until", "words"),
+    [
+        ("2026-12-31", "in quarantine until 2026-12-31"),
+        ("2026-12-05", "its quarantine ended on 2026-12-05"),
+        ("2027-02-01", "its quarantine until 2027-02-01 does not hold yet"),
+    ],
+)
+def test_a_quarantine_is_told_as_it_stands(until: str, words: str) -> None:
+    rest = f"until: {until}, owner: amy, reason: flaky, issue: 12"
+    entries = f"{{suite: unit, {rest}}}, {{suite: unit, test: a*, {rest}}}"
+    policy = loaded(f"{TEXT}quarantine: [{entries}]\n")
+    item = one("unit", policy)
+    now = datetime(2026, 12, 5, tzinfo=UTC)
+    assert (
+        explaining.in_quarantine(messages, item.quarantine, now) == f"{words}, tests `a*`: {words}"
+    )
+    assert explaining.in_quarantine(messages, one("dear", policy).quarantine, now) == ""
+    told = explaining.to_json(item)["quarantine"]
+    assert told[1] == {
+        "test": "a*",
+        "until": until,
+        "owner": "amy",
+        "reason": "flaky",
+        "issue": 12,
+    }

@@ -1,6 +1,7 @@
 """What `explain` answers."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -18,6 +19,7 @@ TEXT = (
     + "  nightly: {workflow: n.yml, runners: [npu-16], tier: heavy, pool: cluster, nodes: 2}\n"
     + "  own: {workflow: o.yml, runners: [npu-8], start: native, paths: ['b/**']}\n"
 )
+NOW = datetime(2026, 8, 22, 15, 2, tzinfo=UTC)
 messages = Messages()
 
 
@@ -37,7 +39,9 @@ def evaluation(*, trusted: bool, mode: str = "on", draft: bool = False) -> Evalu
 
 
 def test_each_suite_says_why_who_and_at_what_cost() -> None:
-    assert explained(messages, evaluation(trusted=True), (), {"unit": "queued"}).splitlines() == [
+    assert explained(
+        messages, evaluation(trusted=True), (), {"unit": "queued"}, NOW
+    ).splitlines() == [
         "`9999999` is trusted: the author and the pusher may start runs here.",
         "",
         "| suite | selected | why | starts | who may start it | cost | state |",
@@ -66,14 +70,14 @@ def test_each_suite_says_why_who_and_at_what_cost() -> None:
     ],
 )
 def test_what_keeps_a_suite_from_starting_by_itself_is_said(at: Evaluation, starts: str) -> None:
-    text = explained(messages, at, ("unit",), {})
+    text = explained(messages, at, ("unit",), {}, NOW)
     assert f"| {starts} |" in text
     assert "nightly" not in text
     assert ("is not trusted" in text) is (starts == "after an approval")
 
 
 def test_globs_stand_for_suites_and_what_names_none_is_said_before_the_rest() -> None:
-    text = explained(messages, evaluation(trusted=True), ("n*", "unti", "n*", "zzz@bob"), {})
+    text = explained(messages, evaluation(trusted=True), ("n*", "unti", "n*", "zzz@bob"), {}, NOW)
     assert text.startswith(
         "No suite `unti`. Did you mean `unit`?\n\n"
         "No suite `zzz@bob`. `/ascend-e2e explain` lists the suites, `/ascend-e2e help` the "
@@ -84,6 +88,16 @@ def test_globs_stand_for_suites_and_what_names_none_is_said_before_the_rest() ->
 
 
 def test_when_no_word_names_a_suite_there_is_no_table() -> None:
-    assert explained(messages, evaluation(trusted=True), ("unti",), {}) == (
+    assert explained(messages, evaluation(trusted=True), ("unti",), {}, NOW) == (
         "No suite `unti`. Did you mean `unit`?"
     )
+
+
+def test_a_quarantine_stands_beside_the_state() -> None:
+    rest = "owner: amy, reason: flaky, issue: 12"
+    policy = loaded(f"{TEXT}quarantine: [{{suite: unit, until: 2026-08-30, {rest}}}]\n")
+    asked = evaluation(trusted=True)
+    asked = replace(asked, at=replace(asked.at, policy=policy))
+    for stands, told in (({"unit": "queued"}, "queued, in"), ({}, "in")):
+        text = explained(messages, asked, (), stands, NOW)
+        assert f"| {told} quarantine until 2026-08-30 |" in text

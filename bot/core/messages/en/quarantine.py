@@ -39,6 +39,10 @@ QUARANTINE = {
     "it ends on {until}, and lasts at most {days} days.",
     "quarantine_passes": "It passed {n} times in a row: remove the entry from the policy to let it "
     "count again.",
+    "explain_held": "in quarantine until {until}",
+    "explain_ended": "its quarantine ended on {until}",
+    "explain_early": "its quarantine until {until} does not hold yet",
+    "explain_tests": "tests `{tests}`: {said}",
     "quarantine_who": "Owner: {owner}, {issue}.",
     "link_issue": "issue",
     "days_ago": "{n} day ago | {n} days ago",

@@ -33,6 +33,10 @@ QUARANTINE = {
     "quarantine_early_tests": "{suite}的测试{tests}的隔离尚未生效：它在 {until} 结束，而隔离"
     "最长 {days} 天。",
     "quarantine_passes": "它已连续通过 {n} 次：可从策略中删除该条目，使其重新计入门禁。",
+    "explain_held": "隔离中，直到 {until}",
+    "explain_ended": "隔离已于 {until} 结束",
+    "explain_early": "到 {until} 为止的隔离尚未生效",
+    "explain_tests": "测试 `{tests}`：{said}",
     "quarantine_who": "负责人：{owner}，{issue}。",
     "link_issue": "issue",
     "days_ago": "{n} 天前 | {n} 天前",
