@@ -66,11 +66,7 @@ def passes_in_a_row(entry: Quarantine, past: Iterable[PastEnd]) -> int:
     for end in past:
         if end.outcome is Outcome.SUCCESS:
             passed += 1
-        elif (
-            entry.test is None
-            or not end.failed_tests
-            or any(fits(entry.test, test) for test in end.failed_tests)
-        ):
+        elif entry.test is None or not end.failed_tests or _names(entry.test, end):
             break
     return passed
 

@@ -36,20 +36,28 @@ def midnight(day: str) -> datetime:
     ("line", "key", "words"),
     [
         (f"suite: unti, until: 2026-12-31, {REST}", ".suite", "did you mean `unit`?"),
-        (f"suite: unit, until: 2026-02-30, {REST}", ".until", "is a day in UTC, like 2026-12-31"),
-        (f"suite: unit, until: soon, {REST}", ".until", "is a day in UTC"),
+        (
+            f"suite: unit, until: 2026-02-30, {REST}",
+            ".until",
+            "must be a day in UTC, like 2026-12-31",
+        ),
+        (f"suite: unit, until: soon, {REST}", ".until", "must be a day in UTC"),
         (
             f"suite: unit, until: 20261231, {REST}",
             ".until",
-            'is text: put it in quotes, "20261231"',
+            'must be text: put it in quotes, "20261231"',
         ),
         (f"suite: unit, {REST}", ".until", "`until` is required"),
-        ("suite: unit, until: 2026-12-31, owner: a b, reason: x, issue: 1", ".owner", "is a login"),
+        (
+            "suite: unit, until: 2026-12-31, owner: a b, reason: x, issue: 1",
+            ".owner",
+            "must be a login",
+        ),
         ("suite: unit, until: 2026-12-31, owner: a, reason: ' ', issue: 1", ".reason", "one line"),
         ("suite: unit, until: 2026-12-31, owner: a, reason: x, issue: 0", ".issue", "the number"),
         ("suite: unit, until: 2026-12-31, owner: a, reason: x, issue: yes", ".issue", "its URL"),
         ("suite: unit, until: 2026-12-31, owner: a, reason: x, issue: '#1'", ".issue", "its URL"),
-        (f'suite: unit, test: "", until: 2026-12-31, {REST}', ".test", "is one line of text"),
+        (f'suite: unit, test: "", until: 2026-12-31, {REST}', ".test", "must be one line of text"),
     ],
 )
 def test_an_entry_that_cannot_be_meant_is_told_at_its_key(line: str, key: str, words: str) -> None:

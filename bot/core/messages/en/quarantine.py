@@ -2,10 +2,10 @@
 
 QUARANTINE = {
     # -- errors and warnings of a policy ----------------------------------------------------------
-    "wrong_day": "is a day in UTC, like 2026-12-31",
-    "wrong_issue": "is the number of an issue, like 123, or its URL",
-    "wrong_owner": "is a login, or a team like `organization/team`, without `@`",
-    "wrong_words": "is one line of text",
+    "wrong_day": "must be a day in UTC, like 2026-12-31",
+    "wrong_issue": "must be the number of an issue, like 123, or its URL",
+    "wrong_owner": "must be a login, or a team like `organization/team`, without `@`",
+    "wrong_words": "must be one line of text",
     "policy_quarantine_rayjob": "the result of suite `{suite}` is its RayJob's, which names no "
     "tests; leave `test` out",
     "policy_quarantine_twice": "another entry has the same `suite` and `test`; keep one",
