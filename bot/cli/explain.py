@@ -44,8 +44,8 @@ def command(
     loaded = policy_or_exit(policy)
     names = _named(loaded, words)
     files = [ChangedFile(path) for path in listed]
-    chosen = select(loaded, files, truncated=len(files) > MAX_LISTED_FILES)
-    chosen = explaining.for_base(loaded, chosen, checkout)
+    truncated = len(files) > MAX_LISTED_FILES
+    chosen = select(loaded, files, truncated=truncated, workflows=checkout.triggers)
     items = explaining.explain(loaded, chosen, names, checkout)
     if as_json:
         click.echo(json.dumps({"suites": [explaining.to_json(item) for item in items]}, indent=2))

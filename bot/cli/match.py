@@ -8,7 +8,7 @@ import click
 
 from bot.cli.inputs import FILE, changed_paths, policy_or_exit
 from bot.cli.repository import with_checkout
-from bot.core.explain.explaining import for_base, in_quarantine, quarantine_json
+from bot.core.explain.explaining import in_quarantine, quarantine_json
 from bot.core.messages import Messages
 from bot.core.policy.models import Policy
 from bot.core.policy.quarantined import quarantines_of
@@ -34,8 +34,8 @@ def command(policy: str, files_from: str, checkout: ReadWorkflows, *, as_json: b
     paths = changed_paths(policy, files_from)
     loaded = policy_or_exit(policy)
     files = [ChangedFile(path) for path in paths]
-    selection = select(loaded, files, truncated=len(files) > MAX_LISTED_FILES)
-    selection = for_base(loaded, selection, checkout)
+    truncated = len(files) > MAX_LISTED_FILES
+    selection = select(loaded, files, truncated=truncated, workflows=checkout.triggers)
     if as_json:
         click.echo(json.dumps(_as_json(loaded, selection), indent=2))
     else:

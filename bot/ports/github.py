@@ -47,6 +47,14 @@ class FileText:
 
 
 @dataclass(frozen=True, slots=True)
+class GitCommit:
+    """A commit: its message, and the commits before it."""
+
+    message: str
+    parents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ActionsJob:
     """A job of a workflow run."""
 
@@ -94,6 +102,21 @@ class GitHub(Protocol):
 
     async def file(self, repo: Repo, path: str, ref: str) -> FileText | None:
         """Read a file at a branch or commit; None when there is none."""
+
+    async def folder(self, repo: Repo, path: str, ref: str) -> dict[str, str] | None:
+        """List a folder at a branch or commit: git's name of each file; None: no folder."""
+
+    async def commit(self, repo: Repo, sha: str) -> GitCommit:
+        """Read a commit."""
+
+    async def mergeable(self, repo: Repo, number: int, head: Sha) -> bool | None:
+        """Return False if a head conflicts with its base; None: GitHub does not know (yet)."""
+
+    async def merge_of(self, repo: Repo, number: int) -> Sha | None:
+        """Return GitHub's own merge of a pull request into its base; None: there is none.
+
+        It may be that of an older head.
+        """
 
     async def tip(self, repo: Repo, branch: str) -> Sha | None:
         """Return the head of a branch; None when there is none."""

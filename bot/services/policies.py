@@ -32,6 +32,7 @@ from bot.core.policy.selection import (
     select_cost,
     touches_protected,
 )
+from bot.core.policy.triggers import PullTriggers
 from bot.core.workflows.own_jobs import jobs_of_run
 from bot.core.workflows.reading import MAX_BYTES as MAX_WORKFLOW_BYTES
 from bot.ports.clock import Clock
@@ -102,20 +103,22 @@ class PolicyChecker:
         listed: ChangedFiles,
         owner: str | Account,
         trigger: Trigger = Trigger.PULL_REQUEST,
+        workflows: PullTriggers | None = None,
     ) -> Selection:
         """Select suites; many files or filters are compared in the sandbox.
 
         If that takes too much, every suite with paths is selected.
         """
-        work = partial(select, truncated=listed.truncated, trigger=trigger)
+        work = partial(select, truncated=listed.truncated, trigger=trigger, workflows=workflows)
         if not listed.often:
-            if select_cost(policy, listed.files) <= self._cheap_selection:
+            if select_cost(policy, listed.files, workflows) <= self._cheap_selection:
                 return work(policy, listed.files)
             answer = await self._run(owner, work, policy, listed.files)
             if isinstance(answer, Done):
                 return answer.value
         protected = touches_protected(listed.files, POLICY_PATH, truncated=listed.truncated)
-        found = select_unlisted(policy, trigger, OFTEN if listed.often else DEAR)
+        why = OFTEN if listed.often else DEAR
+        found = select_unlisted(policy, trigger, why, workflows)
         return replace(found, protected=protected, truncated=listed.truncated)
 
     async def own_jobs(
@@ -123,11 +126,11 @@ class PolicyChecker:
     ) -> dict[str, tuple[OwnJob, ...]]:
         """Return the jobs of suites in the files of a workflow, whose author may be anybody."""
         texts = [raw[: MAX_WORKFLOW_BYTES + 1] for raw in raws]
-        answer = await self._run(owner, jobs_of_run, texts, suites)
-        return answer.value if isinstance(answer, Done) else jobs_of_run((), suites)
+        found = await self.in_sandbox(owner, jobs_of_run, texts, suites)
+        return jobs_of_run((), suites) if found is None else found
 
     async def in_sandbox(
-        self, owner: Account, work: Callable[[*Texts], T], *args: *Texts
+        self, owner: str | Account, work: Callable[[*Texts], T], *args: *Texts
     ) -> T | None:
         """Do work on what anybody may have written; None if it takes too much."""
         answer = await self._run(owner, work, *args)
@@ -258,18 +261,15 @@ class PolicyReader:
         return replace(found, base=base_ref) if isinstance(found, PolicyAt) else found
 
     async def _for_base(self, repo: Repo, base_ref: str) -> PolicyAt | Broken | None:
-        found = await self._tip_of(repo, repo.default_branch)
+        found = await self.read(await self._row(repo, repo.default_branch))
         if not isinstance(found, PolicyAt) or base_ref == repo.default_branch:
             return found
         if not lists_branch(found.policy, base_ref):
             return found
         if not await self._github.is_protected(repo, base_ref):
             return replace(found, unprotected=base_ref)
-        own = await self._tip_of(repo, base_ref)
+        own = await self.read(await self._row(repo, base_ref))
         return own.as_release(found.policy) if isinstance(own, PolicyAt) else own
-
-    async def _tip_of(self, repo: Repo, ref: str) -> PolicyAt | Broken | None:
-        return await self.read(await self._row(repo, ref))
 
     async def read(self, row: StoredPolicy) -> PolicyAt | Broken | None:
         """Return the policy of a row, without any call to GitHub.

@@ -105,6 +105,23 @@ async def _git_commit(call: Call) -> Answer:
     )
 
 
+@ROUTES.on("GET", f"{REPO}/git/ref/{{ref:.+}}", "contents")
+async def _git_ref(call: Call) -> Answer:
+    """Answer with a ref; that of a pull request's merge is made when it is asked for."""
+    repo, state, name = call.repo, call.state, call.params["ref"]
+    kind, _, rest = name.partition("/")
+    number = rest.removesuffix("/merge")
+    if kind == "pull" and rest.endswith("/merge") and number.isdigit():
+        state.pull(int(number), repo).test_merge(state.clock.now())
+    sha = repo.git.tip(f"refs/{name}")
+    if sha is None:
+        raise not_found()
+    url = f"{state.url}/repos/{repo.full_name}/git"
+    target = {"type": "commit", "sha": sha, "url": f"{url}/commits/{sha}"}
+    shown = {"ref": f"refs/{name}", "node_id": state.node_id("REF", len(name))}
+    return Answer(shown | {"url": f"{url}/refs/{name}", "object": target})
+
+
 @ROUTES.on("GET", f"{REPO}/compare/{{basehead:.+}}", "contents")
 async def _compare(call: Call) -> Answer:
     """Compare two commits, with at most 300 files."""

@@ -63,6 +63,7 @@ async def jobs_world(world: World, policy: str = POLICY_OF_JOBS) -> World:
     await natives(world, policy)
     world.github.people.push_branch("maintainer", {f".github/workflows/{FILE}": WORKFLOW})
     await world.settle()
+    await world.pass_time(11)
     return world
 
 

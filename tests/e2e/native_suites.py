@@ -46,6 +46,7 @@ async def natives(world: World, policy: str = NATIVE_POLICY) -> World:
     }
     world.github.people.push_branch("maintainer", files)
     await world.settle()
+    await world.pass_time(11)  # so long what was before the push may be answered
     return world
 
 

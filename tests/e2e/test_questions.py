@@ -14,8 +14,10 @@ NATIVE = """\
 
 async def test_what_names_no_suite_or_no_command_is_told_and_nothing_starts(world: World) -> None:
     policy = POLICY.replace("suites:\n", f"suites:\n{NATIVE}", 1)
-    world.github.people.push_branch("maintainer", {".github/ascend-ci.yml": policy})
+    files = {".github/ascend-ci.yml": policy, ".github/workflows/own.yml": "on: pull_request\n"}
+    world.github.people.push_branch("maintainer", files)
     await world.settle()
+    await world.pass_time(11)
     pull = world.open_pull(path="docs/a.md")
     await world.settle()
     answer = await say(world, pull, "reader", "/ascend-e2e explain unti ow*")

@@ -12,7 +12,7 @@ from bot.core.model.ids import Sha
 from bot.core.model.pulls import Pull
 from bot.core.model.repos import Repo
 from bot.core.policy.selection import ChangedFile
-from bot.ports.github import ChangedFiles, FileText
+from bot.ports.github import ChangedFiles, FileText, GitCommit
 
 LISTED_FILES = 3000  # GitHub lists at most this many files of a pull request
 COMPARED_FILES = 300  # and of a comparison
@@ -77,6 +77,31 @@ class PullCalls(Api):
             return FileText(await self._beginning(repo, found), found)
         return found
 
+    async def folder(self, repo: Repo, path: str, ref: str) -> dict[str, str] | None:
+        """Return the files of a folder, each with git's name of it; None: there is no folder."""
+        url = "/repos/{owner}/{repo}/contents/{+path}{?ref}"
+        call = get(repo, "folder", url, path=quote(path), ref=ref)
+        return await self._maybe(repo, call, _folder)
+
+    async def commit(self, repo: Repo, sha: str) -> GitCommit:
+        """Return a commit's message and parents."""
+        call = get(repo, "commit", "/repos/{owner}/{repo}/git/commits/{sha}", sha=sha)
+        return await self._read(repo, call, _commit)
+
+    async def mergeable(self, repo: Repo, number: int, head: Sha) -> bool | None:
+        """Return whether a head merges into its base; None if GitHub does not know of this head."""
+        call = get(repo, "pull", "/repos/{owner}/{repo}/pulls/{number}", number=number)
+        told, found = await self._read(
+            repo, call, lambda data: (data["head"]["sha"], data.get("mergeable"))
+        )
+        return bool(found) if told == head and found is not None else None
+
+    async def merge_of(self, repo: Repo, number: int) -> Sha | None:
+        """Return the commit in which GitHub merges a pull request; None if it can't."""
+        url = "/repos/{owner}/{repo}/git/ref/pull/{number}/merge"
+        call = get(repo, "merge_of", url, number=number)
+        return await self._maybe(repo, call, lambda data: Sha(data["object"]["sha"]))
+
     async def _beginning(self, repo: Repo, sha: str) -> bytes:
         """Return the first megabyte of a blob."""
         url = "/repos/{owner}/{repo}/git/blobs/{sha}"
@@ -114,6 +139,18 @@ def _file(data: Any) -> FileText | str | None:
     if isinstance(data, list) or data["type"] != "file":
         return None  # a directory, a submodule or an outside link
     return _text(data) if data.get("encoding") == "base64" else str(data["sha"])
+
+
+def _folder(data: Any) -> dict[str, str] | None:
+    """Return the files of a folder; None if it is a file."""
+    if not isinstance(data, list):
+        return None
+    return {str(item["name"]): str(item["sha"]) for item in data if item["type"] == "file"}
+
+
+def _commit(data: Any) -> GitCommit:
+    parents = tuple(str(item["sha"]) for item in data["parents"])
+    return GitCommit(data.get("message") or "", parents)
 
 
 def _text(data: Any) -> FileText:

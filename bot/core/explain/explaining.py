@@ -103,20 +103,6 @@ def npu_hours_of(held: Iterable[Holding], minutes: float) -> float:
     return sum(holding.npus * min(holding.minutes, minutes) for holding in held) / 60
 
 
-def for_base(policy: Policy, selection: Selection, checkout: ReadWorkflows) -> Selection:
-    """Leave out the native suites whose workflow GitHub does not start for the base branch."""
-
-    def choice_of(choice: Choice) -> Choice:
-        suite = policy.suites[choice.suite]
-        out = suite.start is Start.NATIVE and not checkout.starts(suite)
-        if not (out and choice.selected):
-            return choice
-        why = Message("selected_base", workflow=f"`{suite.workflow}`", base=f"`{checkout.base}`")
-        return Choice(choice.suite, False, why)
-
-    return replace(selection, choices=tuple(map(choice_of, selection.choices)))
-
-
 def starts(suite: Suite) -> Starts:
     """Return what starts ``suite`` on a pull request that selects it."""
     if suite.start is Start.NATIVE:

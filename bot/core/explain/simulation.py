@@ -14,7 +14,6 @@ from bot.core.explain.explaining import (
     NO_CHECKOUT,
     Starts,
     cost_of,
-    for_base,
     held_by,
     npu_hours_of,
     starts,
@@ -217,8 +216,8 @@ def _commit(line: str) -> PastCommit | str:
 
 def _simulated(policy: Policy, commit: PastCommit, checkout: ReadWorkflows) -> Simulated:
     files = [ChangedFile(path) for path in commit.files]
-    selection = select(policy, files, truncated=len(files) > MAX_LISTED_FILES)
-    chosen = for_base(policy, selection, checkout).selected
+    truncated = len(files) > MAX_LISTED_FILES
+    chosen = select(policy, files, truncated=truncated, workflows=checkout.triggers).selected
     started = tuple(name for name in chosen if starts(policy.suites[name]) in _BY_ITSELF)
     return Simulated(commit.name, started, tuple(name for name in chosen if name not in started))
 

@@ -148,6 +148,7 @@ class PushEvent:
     deleted: bool
     sender: Account
     before: Sha | None = None  # None: nothing to compare with (a new branch, or history rewritten)
+    workflows: bool = True  # False: it changes none, as its commits tell
 
 
 @dataclass(frozen=True, slots=True)

@@ -291,6 +291,9 @@ def _workflow_job(payload: Payload, _app_id: int | None) -> Event | Ignored:
     )
 
 
+_WORKFLOWS = ".github/workflows/"
+
+
 def _push(payload: Payload, _app_id: int | None) -> Event | Ignored:
     ref = _text(payload, "ref")
     if not ref.startswith("refs/heads/"):
@@ -302,7 +305,23 @@ def _push(payload: Payload, _app_id: int | None) -> Event | Ignored:
         deleted=_maybe(payload, "deleted") is True,
         sender=_account(payload, "sender"),
         before=_before(payload),
+        workflows=_before(payload) is None or _touches_workflows(payload),
     )
+
+
+def _touches_workflows(payload: Payload) -> bool:
+    """Return True if a commit of a push changes a workflow, or if its commits are not told."""
+    commits = _maybe(payload, "commits")
+    if not isinstance(commits, list) or not commits:
+        return True
+    lists = (
+        commit.get(key)
+        for commit in commits
+        if isinstance(commit, dict)
+        for key in ("added", "removed", "modified")
+    )
+    names = (name for found in lists if isinstance(found, list) for name in found)
+    return any(isinstance(name, str) and name.startswith(_WORKFLOWS) for name in names)
 
 
 def _before(payload: Payload) -> Sha | None:

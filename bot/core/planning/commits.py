@@ -13,6 +13,7 @@ from bot.core.planning import attempts
 from bot.core.planning.plan import DropClaimant, Plan, RunClaimants
 from bot.core.policy.models import Policy, Trigger
 from bot.core.policy.selection import Selection, select
+from bot.core.policy.triggers import PullTriggers
 
 SOURCES = ("group:", "push:", "nightly:", "github:")
 """How the claimants of commits without a pull request begin."""
@@ -62,13 +63,16 @@ class Commit:
         )
 
 
-def select_unlisted(policy: Policy, trigger: Trigger, why: Message = UNLISTED) -> Selection:
+def select_unlisted(
+    policy: Policy,
+    trigger: Trigger,
+    why: Message = UNLISTED,
+    workflows: PullTriggers | None = None,
+) -> Selection:
     """Select suites for a change whose files are not known or not compared: all may match."""
-    found = select(policy, (), truncated=True, trigger=trigger)
+    found = select(policy, (), truncated=True, trigger=trigger, workflows=workflows)
     named = tuple(
-        replace(choice, reason=why)
-        if choice.selected and policy.suites[choice.suite].paths
-        else choice
+        replace(choice, reason=why) if choice.reason.key == "selected_many" else choice
         for choice in found.choices
     )
     return replace(found, choices=named)

@@ -1,6 +1,6 @@
 """How a pull request's head was learned of, and what that means for its runs."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -10,8 +10,10 @@ from bot.core.messages import Message
 from bot.core.model.ids import Sha
 from bot.core.model.people import NOBODY, Account
 from bot.core.model.pulls import Head, Pull
+from bot.core.policy.triggers import USUAL_TYPES
 
 _JUST_BEFORE = timedelta(milliseconds=1)
+_OPENED_WITHIN = timedelta(minutes=10)  # of the first head: its webhook may have been late
 _TOLD_WITHIN = timedelta(minutes=2)  # a payload may have the time of a change after the push
 
 
@@ -65,6 +67,28 @@ def head_since(
     return row.updated_at
 
 
+def activities(
+    pull: Pull, head: Head, trigger: HeadTrigger, others: Collection[Head]
+) -> frozenset[str]:
+    """Return the types of `pull_request` by which GitHub may have told of a head.
+
+    ``others`` are other heads of the pull request that are known.
+    """
+    opened, pushed, again = (
+        HeadTrigger.OPENED.value,
+        HeadTrigger.SYNCHRONIZE.value,
+        HeadTrigger.REOPENED.value,
+    )
+    if trigger is HeadTrigger.REOPENED:
+        return USUAL_TYPES
+    if trigger is HeadTrigger.SYNCHRONIZE or others:
+        return frozenset({pushed, again})
+    is_first = pull.created_at and head.seen_at - pull.created_at < _OPENED_WITHIN
+    if trigger is HeadTrigger.OPENED or is_first:
+        return frozenset({opened, again})
+    return USUAL_TYPES
+
+
 def former_heads(head: Head, told: Iterable[Sha | None]) -> tuple[Head, ...]:
     """Return the commits of an event that the head has replaced, whose own events may be lost.
 
@@ -83,6 +107,7 @@ class LearnedHead:
     trigger: HeadTrigger
     by: Account
     fresh: bool  # the commit has just become the head
+    activities: frozenset[str] = USUAL_TYPES  # that GitHub may have told of it by
 
     @property
     def origin(self) -> Message:

@@ -33,6 +33,15 @@ class Evaluation:
     origin: Message  # "a push of 9f8e7d6"
     fresh: bool  # this commit has just become the head: what did not count runs anew
     pushed: bool  # a push to an open pull request: the debounce applies
+    # Of suites that the base's own workflows select, and the head's do not: without trust nobody
+    # takes a suite out of the gate by a change of its workflow.
+    kept: tuple[Choice, ...] = ()
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Return the choice of each suite for the gate."""
+        kept = {} if self.trust.trusted else {choice.suite: choice for choice in self.kept}
+        return tuple(kept.get(choice.suite, choice) for choice in self.selection.choices)
 
 
 def pr_source(number: int) -> str:
@@ -75,9 +84,7 @@ def stored_selection(evaluation: Evaluation) -> StoredSelection:
         changed_files=max(len(evaluation.files), pull.changed_files),
         truncated=evaluation.selection.truncated,
         protected=evaluation.selection.protected[:FILES_KEPT],
-        suites=tuple(
-            suite_selection(evaluation.at, choice) for choice in evaluation.selection.choices
-        ),
+        suites=tuple(suite_selection(evaluation.at, choice) for choice in evaluation.choices),
         language=evaluation.at.language,
         comment=policy.report.comment,
     )

@@ -149,13 +149,16 @@ class Suite(PolicyPart):
     paths: tuple[v.Pattern, ...] = Field(
         (),
         max_length=v.MAX_ITEMS,
-        description="GitHub path filters; a changed file that matches selects the suite",
+        description="GitHub path filters; a changed file that matches selects the suite; native:"
+        " default: those of its workflow",
     )
     tier: Tier = Field(
         Tier.STANDARD, description="heavy: only by command on a pull request, and by fewer people"
     )
     required: StrictBool | None = Field(
-        None, description="The gate requires it; default: true for standard suites with paths"
+        None,
+        description="The gate requires it; default: true for standard suites with paths, and"
+        " native ones",
     )
     timeout_minutes: v.Minutes = Field(240, description="The bot stops a run after this time")
     stall_minutes: v.Minutes = Field(
@@ -213,8 +216,8 @@ class Suite(PolicyPart):
         """Return True if the gate needs the suite to pass."""
         if self.required is not None:
             return self.required
-        by_paths = bool(self.paths) and self.started_by(Trigger.PULL_REQUEST)
-        return self.tier is Tier.STANDARD and by_paths
+        by_files = bool(self.paths) or self.start is Start.NATIVE  # its workflow's filters
+        return self.tier is Tier.STANDARD and by_files and self.started_by(Trigger.PULL_REQUEST)
 
 
 # What changes neither what a suite tests nor how its result is judged. Runners count by the one

@@ -1,7 +1,8 @@
 """Select suites by the changed files, with GitHub's path filters, and give the reason.
 
 The last pattern that matches a file decides. So the filters of a workflow's `paths:` can be copied
-into a policy unchanged.
+into a policy unchanged. A native suite is selected where GitHub starts its workflow, and its own
+`paths`, if it has any, match too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,7 +10,14 @@ from dataclasses import dataclass
 
 from bot.core.messages import NOTHING, Message
 from bot.core.policy.globs import Glob, PatternError, compile_pattern, encode
-from bot.core.policy.models import Nightly, Policy, Suite, Trigger
+from bot.core.policy.models import Nightly, Policy, Start, Suite, Trigger
+from bot.core.policy.triggers import (
+    MOST_LOOKED_AT,
+    EventFilters,
+    PullTriggers,
+    Triggers,
+    decides,
+)
 
 # The policy file of a repository.
 POLICY_PATH = ".github/ascend-ci.yml"
@@ -78,16 +86,21 @@ def select(
     truncated: bool = False,
     trigger: Trigger = Trigger.PULL_REQUEST,
     policy_path: str = POLICY_PATH,
+    workflows: PullTriggers | None = None,
 ) -> Selection:
     """Select suites for ``files`` and ``trigger`` (a pull request or a push).
 
     With ``truncated`` the list of files is incomplete. Then every suite with paths is selected.
+    ``workflows`` are the triggers of native suites' workflows; None: they are not known.
     """
-    change = _Change(files)
+    change = _Change(files, truncated=truncated)
     choices = []
     for name, suite in policy.suites.items():
-        choice = _without_files(name, suite, trigger, truncated=truncated)
-        choices.append(choice or _by_files(name, suite, change))
+        own = _without_files(name, suite, trigger, truncated=truncated)
+        choice = own or _by_files(name, suite.paths, change)
+        if suite.start is Start.NATIVE and trigger is Trigger.PULL_REQUEST in suite.triggers:
+            choice = _as_github(suite, choice, change, workflows)
+        choices.append(choice)
     protected = touches_protected(files, policy_path, truncated=truncated)
     environment = frozenset(
         name
@@ -97,9 +110,12 @@ def select(
     return Selection(tuple(choices), protected, truncated, environment)
 
 
-def select_cost(policy: Policy, files: Sequence[ChangedFile]) -> int:
+def select_cost(
+    policy: Policy, files: Sequence[ChangedFile], workflows: PullTriggers | None = None
+) -> int:
     """Return what selecting suites costs, in bytes that are compared; 10 million take 30 ms."""
     filters = sum(len(suite.paths) + len(suite.env_paths) for suite in policy.suites.values())
+    filters += workflows.patterns() if workflows else 0
     return filters * sum(_MATCH_BYTES + len(name) for file in files for name in file.names())
 
 
@@ -169,8 +185,80 @@ def _without_files(name: str, suite: Suite, trigger: Trigger, *, truncated: bool
     return None
 
 
-def _by_files(name: str, suite: Suite, change: "_Change") -> Choice:
-    matched, excluded = change.matching(suite.paths)
+def _as_github(
+    suite: Suite, own: Choice, change: "_Change", workflows: PullTriggers | None
+) -> Choice:
+    """Return the choice for a suite that GitHub starts; ``own`` is that by its own `paths`."""
+    if suite.paths and not own.selected:
+        return own
+    told = workflows.workflows.get(suite.workflow) if workflows else None
+    if workflows is None or told is None:
+        unknown = Message("selected_by_workflow", workflow=_code(suite.workflow))
+        return own if suite.paths else Choice(own.suite, False, unknown)
+    choice = _by_triggers(suite, own, told, change, workflows)
+    return own if suite.paths and choice.selected else choice
+
+
+def _by_triggers(
+    suite: Suite, own: Choice, told: Triggers, change: "_Change", workflows: PullTriggers
+) -> Choice:
+    """Return the choice by what starts a workflow; one that can't be read may be started."""
+    name, workflow = own.suite, _code(suite.workflow)
+    if not told.exists:
+        why = Message("selected_no_workflow", workflow=workflow, base=_code(workflows.base))
+        return Choice(name, False, why)
+    if told.problem:
+        why = Message("selected_unreadable", workflow=workflow, why=told.problem)
+        return Choice(name, True, why)
+    found = [_by_event(name, workflow, event, change, workflows) for event in told.of_pulls]
+    chosen = next((choice for choice in found if choice.selected), None)
+    if chosen is None and suite.paths and told.starts_on_push_to(workflows.head):
+        return own
+    nothing = Choice(name, False, Message("selected_not_of_pulls", workflow=workflow))
+    return chosen or next(iter(found), nothing)
+
+
+def _by_event(
+    name: str, workflow: str, event: EventFilters, change: "_Change", workflows: PullTriggers
+) -> Choice:
+    """Return the choice by the filters of one event: all of them have to let the change through."""
+    base = workflows.base
+    if base and not event.lets_in(base):
+        return Choice(name, False, Message("selected_base", workflow=workflow, base=_code(base)))
+    if not event.starts_at(workflows.activities):
+        types = tuple(_code(one) for one in event.types)
+        return Choice(name, False, Message("selected_types", workflow=workflow, types=types))
+    if not (event.paths or event.paths_ignore):
+        return Choice(name, True, Message("selected_each", workflow=workflow))
+    if change.truncated:
+        return Choice(name, True, Message("selected_many", most=MAX_LISTED_FILES))
+    choice = (
+        _by_files(name, event.paths, change)
+        if event.paths
+        else _by_ignored(name, workflow, event.paths_ignore, change)
+    )
+    beyond = choice.selected and not change.first.intersection(choice.files)
+    if not beyond:
+        return choice
+    path = _code(choice.files[0])
+    why = Message("selected_beyond", workflow=workflow, path=path, most=MOST_LOOKED_AT)
+    return Choice(name, False, why)
+
+
+def _by_ignored(name: str, workflow: str, ignored: Sequence[str], change: "_Change") -> Choice:
+    """Return the choice by `paths-ignore`: one file that is not ignored is enough."""
+    out = {path for path, _ in change.matching(ignored)[0]}
+    left = tuple(path for path in change.names if path not in out)
+    if left:
+        why = Message("selected_not_ignored", path=_code(left[0]), workflow=workflow)
+        return Choice(name, True, why, files=left)
+    if not change.names:
+        return Choice(name, False, Message("selected_no_file"))
+    return Choice(name, False, Message("selected_ignored", workflow=workflow))
+
+
+def _by_files(name: str, paths: Sequence[str], change: "_Change") -> Choice:
+    matched, excluded = change.matching(paths)
     if matched:
         first, glob = matched[0]
         reason = Message("selected_file", path=_code(first), glob=_code(glob.text))
@@ -189,8 +277,10 @@ def _by_files(name: str, suite: Suite, change: "_Change") -> Choice:
 class _Change:
     """The names of a change, and the matches of each pattern, because suites share patterns."""
 
-    def __init__(self, files: Iterable[ChangedFile]) -> None:
+    def __init__(self, files: Sequence[ChangedFile], *, truncated: bool) -> None:
         self.names = list(dict.fromkeys(name for file in files for name in file.names()))
+        self.first = {name for file in files[:MOST_LOOKED_AT] for name in file.names()}
+        self.truncated = truncated
         self._encoded = [encode(name) for name in self.names]
         self._known: dict[str, frozenset[int]] = {}
 
@@ -219,14 +309,6 @@ class _Change:
             paths = enumerate(self._encoded)
             self._known[body] = frozenset(at for at, path in paths if glob.matches(path))
         return self._known[body]
-
-
-def decides(patterns: Sequence[str], name: str) -> bool:
-    """Return True if the last pattern that matches ``name`` is a positive one."""
-    globs = (compile_pattern(pattern) for pattern in reversed(patterns))
-    raw = encode(name)
-    last = next((glob for glob in globs if glob.matches(raw)), None)
-    return last is not None and not last.negative
 
 
 def _code(text: str) -> str:

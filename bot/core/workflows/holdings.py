@@ -5,16 +5,13 @@ from dataclasses import dataclass
 
 from bot.core.model.own_jobs import WorkflowJob
 from bot.core.policy.models import Policy, Suite
-from bot.core.policy.selection import decides
-from bot.core.policy.values import MAX_ITEMS
+from bot.core.policy.triggers import PullTriggers
 from bot.core.workflows.jobs import MAX_JOBS, asked_by_each, minutes_of
 from bot.core.workflows.matrix import combinations
 from bot.core.workflows.notes import Notes, SourceFile
 from bot.core.workflows.own_jobs import job_names, names_job, workflow_jobs
-from bot.core.workflows.reading import Table, read, words
-from bot.core.workflows.triggers import events
-
-_OF_PULLS = ("pull_request", "pull_request_target")
+from bot.core.workflows.reading import Table, read
+from bot.core.workflows.triggers import read_triggers
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +40,11 @@ class ReadWorkflows:
             for holding in _of_job(policy, suite, job)
         )
 
-    def starts(self, suite: Suite) -> bool:
-        """Return True if GitHub may start the workflow for pull requests into the base."""
-        workflow = self.workflows.get(suite.workflow)
-        if workflow is None or not self.base:
-            return True
-        asked = [event for event in _OF_PULLS if event in events(workflow)]
-        return any(_allows(workflow.table("on").table(event), self.base) for event in asked)
+    @property
+    def triggers(self) -> PullTriggers:
+        """Return what starts the workflows for pull requests into the base."""
+        known = {name: read_triggers(workflow) for name, workflow in self.workflows.items()}
+        return PullTriggers(known, self.base)
 
 
 def read_checkout(files: Iterable[SourceFile], base: str = "") -> ReadWorkflows:
@@ -73,12 +68,3 @@ def _by_member(job: Table) -> list[tuple[str, ...] | None]:
     """Return the labels of each member of a job's matrix; a fixed `runs-on` is that of all."""
     asked, made = list(asked_by_each(job)), combinations(job) or []
     return asked * len(made) if len(asked) == 1 and made else asked
-
-
-def _allows(event: Table, base: str) -> bool:
-    """Return True if the branch filters of an event let a base through, as GitHub reads them."""
-    only, ignored = (
-        [word.text for word in words(event.entries.get(key))[:MAX_ITEMS]]
-        for key in ("branches", "branches-ignore")
-    )
-    return (not only or decides(only, base)) and not (ignored and decides(ignored, base))

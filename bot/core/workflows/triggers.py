@@ -1,15 +1,17 @@
 """Read the triggers of a workflow, and find those that a native suite can express."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from bot.core.messages import Message
+from bot.core.policy.triggers import OF_PULLS, PUSH, USUAL_TYPES, EventFilters, Triggers
 from bot.core.policy.values import MAX_ITEMS, check_pattern
-from bot.core.workflows.notes import Notes, code, listed
-from bot.core.workflows.reading import Scalar, Table, Tree, words
+from bot.core.workflows.notes import Missed, Notes, SourceFile, code, listed
+from bot.core.workflows.reading import Scalar, Table, Tree, read, words
 
-# The types of a `pull_request` without `types`. With fewer types some commits start nothing.
-_USUAL_TYPES = frozenset({"opened", "synchronize", "reopened"})
+# GitHub takes only one of each pair for an event.
+_EITHER = (("branches", "branches-ignore"), ("paths", "paths-ignore"))
 
 _EVERY_FILE = "**"
 
@@ -33,6 +35,65 @@ def events(workflow: Table) -> dict[str, Tree]:
     if isinstance(tree, Table):
         return dict(tree.entries)
     return {word.text: Scalar(word.line, "") for word in words(tree)}
+
+
+def triggers_of(raws: Mapping[str, bytes]) -> dict[str, Triggers]:
+    """Return what may start each workflow for a pull request; ``raws`` are files of anybody."""
+    found: dict[str, Triggers] = {}
+    for name, raw in raws.items():
+        tree = read(SourceFile(name, raw))
+        if isinstance(tree, Missed):
+            why = Message("triggers_line", line=tree.line, why=tree.reason)
+            found[name] = Triggers(problem=why)
+        else:
+            found[name] = read_triggers(tree)
+    return found
+
+
+def read_triggers(workflow: Table) -> Triggers:
+    """Return what may start a workflow for a pull request."""
+    asked = [event for event in (*OF_PULLS, PUSH) if event in events(workflow)]
+    tables = {event: workflow.table("on").table(event) for event in asked}
+    for event, table in tables.items():
+        if problem := _problem(event, table):
+            return Triggers(problem=problem)
+    return Triggers(tuple(_event_filters(event, table) for event, table in tables.items()))
+
+
+def _event_filters(event: str, table: Table) -> EventFilters:
+    of_branches = bool(_texts(table, "branches") or _texts(table, "branches-ignore"))
+    return EventFilters(
+        event=event,
+        types=_texts(table, "types"),
+        branches=_texts(table, "branches"),
+        branches_ignore=_texts(table, "branches-ignore"),
+        paths=_texts(table, "paths"),
+        paths_ignore=_texts(table, "paths-ignore"),
+        tags_only=not of_branches and not table.entries.keys().isdisjoint(("tags", "tags-ignore")),
+    )
+
+
+def _problem(event: str, table: Table) -> Message | None:
+    """Return why GitHub refuses the filters of an event, or why they are not looked at."""
+    for pair in _EITHER:
+        if all(_texts(table, key) for key in pair):
+            keys = {"event": code(event), "one": code(pair[0]), "other": code(pair[1])}
+            return Message("triggers_both", line=table.line_of(pair[1]), **keys)
+    for key in (key for pair in _EITHER for key in pair):
+        written = words(table.entries.get(key))
+        if len(written) > MAX_ITEMS:
+            return Message("triggers_many", line=table.line_of(key), most=MAX_ITEMS)
+        for word in written:
+            try:
+                check_pattern(word.text)
+            except ValueError as error:
+                why = Message("triggers_pattern", pattern=code(word.text), why=error.args[0])
+                return Message("triggers_line", line=word.line, why=why)
+    return None
+
+
+def _texts(table: Table, key: str) -> tuple[str, ...]:
+    return tuple(word.text for word in words(table.entries.get(key)))
 
 
 def is_for_bot(workflow: Table) -> bool:
@@ -125,8 +186,8 @@ def _branches(table: Table, notes: Notes) -> tuple[str, ...]:
 
 
 def _each_commit(table: Table, notes: Notes) -> bool:
-    types = [word.text for word in words(table.entries.get("types"))]
-    if not types or set(types) >= _USUAL_TYPES:
+    types = _texts(table, "types")
+    if not types or set(types) >= USUAL_TYPES:
         return True
     text = f"`types` {listed(types)}: GitHub starts it for some commits only, so it is not required"
     notes.add(table.line_of("types"), text)

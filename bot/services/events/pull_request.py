@@ -14,7 +14,13 @@ from bot.core.model.selections import StoredSelection
 from bot.core.model.views import GateDue
 from bot.core.planning import pull_request as planning
 from bot.core.planning.attempts import PolicyAt
-from bot.core.planning.head_trigger import HeadTrigger, LearnedHead, former_heads, head_since
+from bot.core.planning.head_trigger import (
+    HeadTrigger,
+    LearnedHead,
+    activities,
+    former_heads,
+    head_since,
+)
 from bot.core.planning.permissions import Requester
 from bot.core.planning.plan import DropClaimant, Plan, Restated
 from bot.core.planning.plan_builder import PlanBuilder
@@ -25,6 +31,7 @@ from bot.services.events.policy_change import PolicyChanges
 from bot.services.events.pull_reader import HeadMoved, PullReader
 from bot.services.events.strangers import TooOften
 from bot.services.events.unknown_gate import UnknownGate
+from bot.services.events.workflow_triggers import WorkflowTriggers
 from bot.services.policies import Broken
 from bot.services.runs.native import Natives
 from bot.services.trust import TrustJudge
@@ -53,6 +60,7 @@ class PullRequests(Service):
         self.reader = PullReader(deps)
         self._unknown = UnknownGate(deps)
         self._natives = Natives(deps)
+        self._workflows = WorkflowTriggers(deps)
 
     async def changed(self, event: PullRequestEvent) -> Plan:
         """Plan what an event of a pull request changes; raise `TooOften` if it has to wait."""
@@ -167,7 +175,7 @@ class PullRequests(Service):
         learned = await self._learn(pull, trigger, sender, told_at)
         head, others = learned.head, await self._others_at(pull)
         policy = await self._policies.of(repo, pull.base_ref)
-        evaluation = None
+        evaluation: planning.Evaluation | None = None
         given_up = await self._natives.judge_anew(repo, pull.head_sha, PullAt(pull, head.since))
         if policy is None:
             # Without a policy only the runs that an earlier policy started are our concern.
@@ -227,8 +235,8 @@ class PullRequests(Service):
 
     async def former_gates(self, pull: Pull) -> tuple[GateDue, ...]:
         """Return the gates of the commits that were the head, closed."""
-        former = await self._store.pulls.former_heads(pull)
-        return tuple(planning.gate_of_former_head(sha, pull) for sha in sorted(former))
+        former = sorted(await self._store.pulls.former_heads(pull))
+        return tuple(planning.gate_of_former_head(sha, pull) for sha in former)
 
     async def _others_at(self, pull: Pull) -> list[Pull]:
         """Return the other open pull requests with the same head."""
@@ -255,7 +263,8 @@ class PullRequests(Service):
                 # A commit that comes back counts as new: its time is now.
                 seen_at = head.seen_at if head is known[-1] else now
                 found = replace(head, pusher=head.pusher or pusher, seen_at=seen_at)
-        return LearnedHead(found, trigger, by, fresh)
+        others = [head for head in known if head.sha != pull.head_sha]
+        return LearnedHead(found, trigger, by, fresh, activities(pull, found, trigger, others))
 
     async def _claims_of_former_heads(self, pull: Pull) -> tuple[DropClaimant, ...]:
         """Return the claims of this pull request on runs at former heads, to drop them."""
@@ -310,11 +319,10 @@ class PullRequests(Service):
         listed = await self.reader.files(
             repo, pull, NOBODY if by_itself else learned.by or pull.author
         )
-        selection = await self._policies.checker.select(
-            at.policy, listed, learned.by or pull.author
-        )
+        selection, kept = await self._workflows.select(repo, pull, at, learned, listed)
         trust = Trusted(True, Message("trust_unasked"), looked_at=False)
-        wanted_suites = [at.policy.suites[name] for name in selection.selected]
+        names = (*selection.selected, *(choice.suite for choice in kept))
+        wanted_suites = [at.policy.suites[name] for name in names]
         asked = learned.trigger.asks_for_trust or shared
         protected = selection.protected
         if asked or wanted_suites:
@@ -331,6 +339,7 @@ class PullRequests(Service):
             origin=learned.origin,
             fresh=learned.fresh,
             pushed=learned.trigger is HeadTrigger.SYNCHRONIZE,
+            kept=kept,
         )
         return evaluation, head
 
@@ -341,13 +350,11 @@ class PullRequests(Service):
 
         ``mistaken`` are runs that are given up.
         """
-        pull = evaluation.pull
-        at_head = await self._store.runs.at(pull.repo_id, pull.head_sha)
+        pull, runs = evaluation.pull, self._store.runs
+        at_head = await runs.at(pull.repo_id, pull.head_sha)
         present = planning.ExistingRuns(
             at_head=tuple(item for item in at_head if item.run.id not in mistaken),
-            wanted=await self._store.runs.of_claimant(
-                pull.repo_id, planning.pr_source(pull.number)
-            ),
+            wanted=await runs.of_claimant(pull.repo_id, planning.pr_source(pull.number)),
         )
         return planning.plan_head(evaluation, present, self._maker())
 

@@ -22,6 +22,7 @@ from bot.core.policy.models import Trigger
 from bot.core.policy.selection import Selection, lists_branch
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles
+from bot.services.events.workflow_triggers import pushed_workflows
 from bot.services.workers import Service
 
 _NO_COMMIT = 422  # git no longer has the commit before
@@ -42,6 +43,9 @@ class Pushes(Service):
     async def _plan(self, event: PushEvent) -> Plan:
         """Plan the runs for a push, and drop those of the commit before."""
         await self._policies.pushed(event.repo, event.branch)
+        if event.workflows:
+            note = pushed_workflows(event.repo.id, event.branch)
+            await self._store.polls.note(note, self._clock.now())
         wanted = await self._store.runs.of_claimant(event.repo.id, push_source(event.branch))
         commit = None if event.deleted else await self._commit(event)
         reasons: dict[str, Message] = {}

@@ -161,7 +161,7 @@ def test_jobs_at_once_cost_what_they_hold() -> None:
 
 
 def test_a_native_suite_is_not_selected_for_a_base_that_its_workflow_leaves_out() -> None:
-    left = explaining.for_base(POLICY, select(POLICY, FILES), WORKFLOWS)
+    left = select(POLICY, FILES, workflows=WORKFLOWS.triggers)
     assert {choice.suite for choice in left.choices if choice.selected} == {"unit", "dear", "quiet"}
     choice = left.choice("own")
     assert choice is not None

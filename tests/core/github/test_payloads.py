@@ -18,6 +18,7 @@ from tests.core.building import OLD_SHA, SHA, at
 SHARED = Path(__file__).parents[3] / ".." / "shared" / "github" / "payloads"
 OURS = 11
 LONG_SHA = "a" * 64
+WORKFLOW = {"modified": [".github/workflows/a.yml"]}
 SENDER = {"sender": {"login": "bob", "id": 2, "type": "User"}}
 REPO = {
     "id": 7,
@@ -164,6 +165,10 @@ def test_what_github_sends_is_never_malformed() -> None:
         ("push", {"before": "b" * 40}, "before", "b" * 40),
         ("push", {"before": "b" * 40, "forced": True}, "before", None),
         ("push", {"before": "0" * 40}, "before", None),
+        ("push", {"before": "b" * 40}, "workflows", True),  # its commits are not told
+        ("push", {"before": "b" * 40, "commits": [{"added": ["a"]}, "?"]}, "workflows", False),
+        ("push", {"before": "b" * 40, "commits": [{"added": "a"}, WORKFLOW]}, "workflows", True),
+        ("push", {"commits": [{"added": ["a"]}]}, "workflows", True),  # history was rewritten
         ("push", {}, "before", None),
         ("merge_group", {}, "action", "destroyed"),
         ("merge_group", {"reason": "merged"}, "reason", "merged"),

@@ -9,7 +9,13 @@ from bot.core.github.events import PullRequestAction
 from bot.core.model.ids import RepoId, Sha
 from bot.core.model.people import NOBODY
 from bot.core.model.pulls import Head, Pull
-from bot.core.planning.head_trigger import HeadTrigger, LearnedHead, former_heads, head_since
+from bot.core.planning.head_trigger import (
+    HeadTrigger,
+    LearnedHead,
+    activities,
+    former_heads,
+    head_since,
+)
 from tests.accounts import account
 from tests.core.building import OLD_SHA, SHA, a_pull, at
 
@@ -94,3 +100,25 @@ def test_other_commits_that_an_event_tells_of_were_the_head_before() -> None:
     (former,) = former_heads(HEAD, (Sha(OLD_SHA), Sha(SHA), Sha(OLD_SHA)))
     assert former.sha == OLD_SHA
     assert former.seen_at < HEAD.seen_at
+
+
+OTHER = replace(HEAD, sha=Sha("b" * 40))
+
+
+@pytest.mark.parametrize(
+    ("trigger", "created_at", "others", "names"),
+    [
+        (HeadTrigger.OPENED, None, (), "opened reopened"),
+        (HeadTrigger.SYNCHRONIZE, at(0), (), "reopened synchronize"),
+        (HeadTrigger.EDITED, at(0), (OTHER,), "reopened synchronize"),
+        (HeadTrigger.EDITED, at(-9), (), "opened reopened"),
+        (HeadTrigger.FOUND_BY_LOOKING, at(-11), (), "opened reopened synchronize"),
+        (HeadTrigger.FOUND_BY_LOOKING, None, (), "opened reopened synchronize"),
+        (HeadTrigger.REOPENED, at(0), (OTHER,), "opened reopened synchronize"),
+    ],
+)
+def test_a_head_came_by_being_opened_or_by_a_push(
+    trigger: HeadTrigger, created_at: datetime | None, others: tuple[Head, ...], names: str
+) -> None:
+    pull = replace(a_pull(), created_at=created_at)
+    assert sorted(activities(pull, HEAD, trigger, others)) == names.split()

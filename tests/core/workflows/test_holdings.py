@@ -1,7 +1,5 @@
 """What the jobs of a checkout's workflows hold, and for which bases GitHub starts them."""
 
-import pytest
-
 from bot.core.workflows.holdings import Holding, ReadWorkflows, read_checkout
 from bot.core.workflows.notes import SourceFile
 from tests.core.policies import loaded
@@ -42,30 +40,12 @@ def test_a_suite_holds_its_own_jobs_alone() -> None:
     assert sorted(checkout("x").workflows) == []
 
 
-@pytest.mark.parametrize(
-    ("on", "base", "starts"),
-    [
-        ("{pull_request: {branches: [main, 'v*', '!v1']}}", "main", True),
-        ("{pull_request: {branches: [main, 'v*', '!v1']}}", "v2", True),
-        ("{pull_request: {branches: [main, 'v*', '!v1']}}", "v1", False),
-        ("{pull_request: {branches: [main]}}", "release/1", False),
-        ("{pull_request: {branches-ignore: ['release/**']}}", "release/1", False),
-        ("{pull_request: {branches-ignore: ['release/**']}}", "main", True),
-        ("{pull_request: {branches: [x]}, pull_request_target: {}}", "main", True),
-        ("pull_request", "any", True),
-        ("push", "main", False),
-        ("push", "", True),
-    ],
-)
-def test_a_workflow_starts_for_the_bases_that_it_names(on: str, base: str, starts: bool) -> None:
-    here = checkout(f"on: {on}\njobs: {{}}\n", base)
-    assert here.starts(POLICY.suites["all"]) is starts
+def test_a_checkout_tells_what_starts_its_workflows_for_a_base() -> None:
+    here = checkout("on: {pull_request: {branches: [main]}}\njobs: {}\n", "v1").triggers
+    assert (sorted(here.workflows), here.base) == (["u.yml", "w.yml"], "v1")
+    assert here.workflows["w.yml"].of_pulls[0].branches == ("main",)
 
 
 def test_what_only_github_can_work_out_counts_once() -> None:
     text = "jobs: {a: {runs-on: npu-8, strategy: {matrix: '${{ x }}'}}}"
     assert checkout(text).holdings(POLICY, POLICY.suites["all"]) == (Holding(8, 360),)
-
-
-def test_a_workflow_that_is_not_there_says_nothing() -> None:
-    assert checkout("x", "main").starts(POLICY.suites["all"])
