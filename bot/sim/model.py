@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.sim.clock import Clock
 from bot.sim.errors import CannotError, not_found
-from bot.sim.git import GitFailedError, GitRepo
+from bot.sim.git import GitRepo
 
 LEVELS = ("none", "read", "triage", "write", "maintain", "admin")
 
@@ -126,22 +126,6 @@ class Pull:
     closed_at: datetime | None = None
     labels: list[str] = field(default_factory=list)
     tested: tuple[str, str] | None = None  # base and head of the newest test merge
-
-    def test_merge(self, now: datetime) -> bool:
-        """Merge into the base as it is now, at `refs/pull/N/merge`; False: they conflict."""
-        git, ref = self.repo.git, f"refs/pull/{self.number}/merge"
-        base = git.tip(self.repo.branch_ref(self.base_ref)) or self.base_sha
-        if self.tested == (base, self.head_sha):
-            return git.tip(ref) is not None
-        self.tested = (base, self.head_sha)
-        if git.tip(ref):
-            git.drop_ref(ref)
-        try:
-            message = f"Merge {self.head_sha} into {base}"
-            git.set_ref(ref, git.merge(base, self.head_sha, message, "web-flow", now))
-        except GitFailedError:
-            return False
-        return True
 
 
 @dataclass(frozen=True, slots=True)

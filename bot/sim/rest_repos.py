@@ -7,6 +7,7 @@ from urllib.parse import quote
 from bot.sim.clock import stamp
 from bot.sim.errors import GitHubError, not_found
 from bot.sim.git import ZERO
+from bot.sim.merging import merge_of
 from bot.sim.model import Push, State
 from bot.sim.payloads import fields
 from bot.sim.server import Answer, Call, Routes, paged
@@ -112,7 +113,7 @@ async def _git_ref(call: Call) -> Answer:
     kind, _, rest = name.partition("/")
     number = rest.removesuffix("/merge")
     if kind == "pull" and rest.endswith("/merge") and number.isdigit():
-        state.pull(int(number), repo).test_merge(state.clock.now())
+        merge_of(state.pull(int(number), repo), state.clock.now())
     sha = repo.git.tip(f"refs/{name}")
     if sha is None:
         raise not_found()

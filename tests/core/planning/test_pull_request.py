@@ -398,14 +398,3 @@ def test_a_plan_makes_no_second_open_run_and_leaves_no_claimant_behind(
     }
     assert old <= dropped
     assert pr_source(5) == "pr:5"
-
-
-def test_a_suite_that_an_untrusted_head_takes_out_of_its_workflow_stays_in_the_gate() -> None:
-    own = select(POLICY, OWN).choice("own")
-    assert own is not None
-    stranger = replace(evaluation(), trust=NO, kept=(own,))
-    suites = {item.choice.suite: item for item in stored_selection(stranger).data.suites}
-    assert suites["own"].choice.selected
-    assert not [run for run, _ in planned(stranger).new_runs if run.suite == "own"]
-    trusted = stored_selection(replace(stranger, trust=YES)).data.suites
-    assert not {item.choice.suite: item for item in trusted}["own"].choice.selected
