@@ -315,14 +315,12 @@ class PullRequests(Service):
         was asked for.
         """
         head = learned.head
-        by_itself = learned.trigger is HeadTrigger.DISPATCH
-        listed = await self.reader.files(
-            repo, pull, NOBODY if by_itself else learned.by or pull.author
-        )
+        who = NOBODY if learned.trigger is HeadTrigger.DISPATCH else learned.by or pull.author
+        listed = await self.reader.files(repo, pull, who)
         selection, kept = await self._workflows.select(repo, pull, at, learned, listed)
         trust = Trusted(True, Message("trust_unasked"), looked_at=False)
-        names = (*selection.selected, *(choice.suite for choice in kept))
-        wanted_suites = [at.policy.suites[name] for name in names]
+        chosen = (choice for choice in (*selection.choices, *kept) if choice.selected)
+        wanted_suites = [at.policy.suites[choice.suite] for choice in chosen]
         asked = learned.trigger.asks_for_trust or shared
         protected = selection.protected
         if asked or wanted_suites:
