@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from bot.core.messages import Message, Messages
+from bot.core.messages import Messages
 from bot.core.messages.words import joined, listing, number
 from bot.core.model.selections import Cost
 from bot.core.planning.permissions import level_for
