@@ -27,6 +27,7 @@ def configure_logs(level: str, style: str) -> None:
     renderer: Any = (
         structlog.dev.ConsoleRenderer(
             colors=sys.stderr.isatty(),
+            repr_native_str=True,  # what others wrote must not act on a terminal
             exception_formatter=structlog.dev.plain_traceback,  # rich's would show locals: secrets
         )
         if style == "console"
