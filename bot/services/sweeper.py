@@ -225,8 +225,8 @@ class Sweeper(Service):
             self._log.error("another repository has the name of one that is gone", repo=repo.id)
             gone = InstallationEvent(repo.installation_id or 0, gone=(repo.id,), deleted=True)
             await self._commit(Plan(installation=gone))
-        elif now.full_name != repo.full_name:
-            self._log.warning("a repository has another name", before=repo.full_name, now=now.name)
+        elif now.differs(repo):
+            self._log.warning("a repository has changed", before=repo.full_name, now=now.name)
             await self._commit(Plan(repo=now))
         return now
 

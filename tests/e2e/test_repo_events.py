@@ -337,3 +337,24 @@ async def test_a_webhook_from_before_a_rename_brings_no_old_name_back(world: Wor
     row = await world.bot.parts.store.repos.get(RepoId(pull.repo.id))
     assert row is not None
     assert (row.full_name, old.repo.full_name) == ("octo/renamed", "octo/renamed")
+
+
+async def test_a_webhook_from_before_brings_no_former_default_branch_back(
+    world: World,
+) -> None:
+    world.github.deliveries.hold()
+    pull = world.open_pull(path="docs/a.md")
+    (late,) = [one for one in world.github.deliveries.pending if one.event == "pull_request"]
+    world.github.deliveries.release()
+    await world.settle()
+    world.github.people.push_branch("maintainer", {"docs/b.md": "1"}, "trunk")
+    pull.repo.default_branch = "trunk"
+    for told in (False, True):  # by a webhook, or found by looking
+        await world.clock.advance(301)
+        await world.sweep()
+        if told:
+            replay(world, late, "late")
+            await world.settle()
+        row = await world.bot.parts.store.repos.get(RepoId(pull.repo.id))
+        assert row is not None
+        assert row.default_branch == "trunk"

@@ -24,6 +24,11 @@ class Repo:
         """Return ``owner/name``."""
         return f"{self.owner}/{self.name}"
 
+    def differs(self, other: "Repo") -> bool:
+        """Return True if what decides is not as in another report: name, branch, who may see it."""
+        ours = (self.full_name, self.default_branch, self.public)
+        return ours != (other.full_name, other.default_branch, other.public)
+
 
 @dataclass(frozen=True, slots=True)
 class StoredPolicy:

@@ -56,13 +56,14 @@ async def _as_it_is(github: GitHub, store: Store, event: InstallationEvent) -> I
 
 
 async def named_now(github: GitHub, store: Store, repo: Repo) -> Repo:
-    """Return the repository of a payload under the name that it has now.
+    """Return the repository of a payload as it is now.
 
-    A payload that comes late has the name of then, which may be another repository's by now. So
-    GitHub is asked where a name is not the one that we know.
+    A payload that comes late has the name of then, which may be another repository's by now, and
+    the default branch of then, whose policy would hold again. So GitHub is asked where a payload
+    is not as what we know.
     """
     known = await store.repos.get(repo.id)
-    if known is None or known.full_name == repo.full_name:
+    if known is None or not known.differs(repo):
         return repo
     try:
         now = await github.repo_now(repo)
