@@ -153,6 +153,7 @@ class Reporter(Service):
         run = due.view.run
         ctx = replace(
             ctx,
+            gate=run.snapshot.gate,
             policy_ref=run.snapshot.policy_ref,
             policy_sha=run.snapshot.policy_sha,
             redact=run.snapshot.log.redact,

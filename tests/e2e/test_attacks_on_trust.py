@@ -110,6 +110,8 @@ async def test_rights_that_are_lost_while_a_run_waits_start_nothing(world: World
     assert set(started(world)) == expected
     for pull in (authored, pushed, approved):
         await waits(world, pull)
+        told = world.check("unit", pull.head_sha).summary or ""
+        assert "The check run `ascend-ci` says how to go on." in told
     await press(world, authored.head_sha, "maintainer")
     assert started(world)[-1] == authored.head_sha
 

@@ -48,6 +48,7 @@ class Snapshot:
     altered: tuple[str, ...] = ()  # inputs that a person set: such a run says nothing for the gate
     reason: Message = NOTHING  # why it was selected, in words
     language: Language = Language.EN  # of its texts
+    gate: str = "ascend-ci"  # the name of the check run that sums the suites up
     own_jobs: tuple[OwnJob, ...] = ()  # as the file of its Actions run has them, once that began
     quarantine: tuple[Quarantine, ...] = ()  # the policy's entries for it, for its check run
     apart: str = ""  # "schedule:99": it follows this Actions run, which is of no pull request
@@ -77,6 +78,7 @@ class Snapshot:
             retryable=True,
             reason=NOTHING,
             language=Language.EN,
+            gate="",
             own_jobs=(),
             quarantine=(),
         )

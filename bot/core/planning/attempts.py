@@ -201,6 +201,7 @@ def freeze(
         retryable=name not in environment,
         reason=reason,
         language=at.language,
+        gate=policy.gate.name,
         quarantine=quarantines_of(policy.quarantine, name),
     )
 
