@@ -2,7 +2,7 @@
 
 from bot.sim.model import Pull, Run
 from tests.e2e.test_pull_events import new_policy, runs_of
-from tests.e2e.world import GATE, POLICY, World
+from tests.e2e.world import GATE, POLICY, WORKFLOW, World
 
 PATH = ".github/ascend-ci.yml"
 BASE = POLICY.replace("timeout_minutes: 60", "timeout_minutes: 60\n    infra_retries: 0")
@@ -62,7 +62,9 @@ async def test_a_quarantine_holds_until_its_day_and_a_result_as_it_was_when_it_c
     assert "in quarantine until 2026-09-02 (UTC)" in str(world.gate(early.head_sha).summary)
     late, run = await opened(world, "verl/b.py")
     assert gate(world, late) == excused
-    await world.clock.advance(15 * 60)
+    for minutes in (5, 10):  # by now nothing else has to be shown
+        await world.pass_time(minutes * 60)
+    assert gate(world, late) == excused
     await world.bot.step("schedules")()
     await world.settle()
     assert world.gate(late.head_sha).status == "in_progress"
@@ -87,6 +89,16 @@ async def test_a_quarantine_of_tests_excuses_a_job_that_only_they_failed(world: 
         pull, run = await opened(world, path)
         assert gate(world, pull)[0] is None
         await ended(world, run, log)
+        assert gate(world, pull)[0] == found, path
+    two = WORKFLOW + "  other:\n    runs-on: ${{ inputs.runner }}\n    steps: [{run: echo b}]\n"
+    world.github.people.push_branch("maintainer", {".github/workflows/unit.yml": two}, None)
+    for path, jobs, found in (
+        ("verl/e.py", {"other": "success"}, "success"),
+        ("verl/f.py", {}, "failure"),  # what made the second job fail is not known
+    ):
+        pull, run = await opened(world, path)
+        world.github.actions.finish(run, "failure", log=REPORT, jobs=jobs)
+        await world.settle()
         assert gate(world, pull)[0] == found, path
 
 
