@@ -96,6 +96,8 @@ def test_the_submission_names_commit_script_data_and_sizes(job: SubmitJob) -> No
         "ASCEND_CI_SCRIPT_SHA256": LAUNCHER,
         "NNODES": "2",
         "NPUS_PER_NODE": "16",
+        "NGPUS_PER_NODE": "16",
+        "N_NPUS": "16",
     }
     assert [(patch["op"], patch["value"]) for patch in out["patches"]] == [("add", "16")] * 2
     ends = {patch["path"].rpartition("resources")[2] for patch in out["patches"]}
@@ -115,7 +117,7 @@ def test_without_npus_the_template_stays_as_it_is(job: SubmitJob) -> None:
     job.command("stage")
     out = job.outputs()
     assert out["patches"] == []
-    assert "NPUS_PER_NODE" not in out["env"]
+    assert {"NPUS_PER_NODE", "NGPUS_PER_NODE", "N_NPUS"}.isdisjoint(out["env"])
 
 
 NAMES = ["a b.sh", "-rf", "x\ny=z.sh", "$(id)`id`;.sh", "[1]*?.sh", "é.sh", "'\".sh"]

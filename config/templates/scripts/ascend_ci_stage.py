@@ -37,6 +37,9 @@ LAUNCHER = "ascend_ci_launch.sh"
 NODE = "ascend_ci_node.py"
 IN_CLUSTER = (LAUNCHER, NODE, "ascend_ci_nodes.py", "ascend_ci_setup.sh")
 GIT = (".git",)
+# Scripts read the NPUs of a node under one of these names: with different ones a training would
+# start with fewer or more than its pods have.
+NPUS_OF_NODE = ("NPUS_PER_NODE", "NGPUS_PER_NODE", "N_NPUS")
 KEEP_S = 2 * 24 * 3600  # longer than any run: what is older was left by a run that was killed
 STOP_S = "60"  # a restarting submitter is back by then; a cancelled job has 5 minutes to end
 RESOURCES = "/spec/rayClusterSpec/workerGroupSpecs/0/template/spec/containers/0/resources"
@@ -144,7 +147,7 @@ def submission(folder):
         "ASCEND_CI_CHECKOUT": wanted("GITHUB_REPOSITORY").rpartition("/")[2],
         "ASCEND_CI_SCRIPT_SHA256": sha256_of(LAUNCHER),  # for submitters that compare it
         "NNODES": workers,
-        **({"NPUS_PER_NODE": npus} if int(npus) else {}),
+        **(dict.fromkeys(NPUS_OF_NODE, npus) if int(npus) else {}),
     }
     launcher = str(mount / folder.name / LAUNCHER)
     if not launcher.isprintable():
