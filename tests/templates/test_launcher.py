@@ -119,6 +119,7 @@ def changed(staged: Path, how: str) -> None:
 WAYS = [
     *("a file", "a mode", "a new file", "an empty folder", "a link", "a pipe", "nothing is left"),
     *("ascend_ci_setup.sh", "ascend_ci_nodes.py", "ascend_ci_node.py"),
+    "ascend_ci_environment.py",
 ]
 
 
@@ -215,6 +216,8 @@ def test_every_worker_compares_the_commit_and_is_set_up(rayjob: RayJob) -> None:
     assert [line for line in out.splitlines() if "runs commit" in line] == [
         f"ascend-ci: {node} {at}" for node in ("head", "w1", "w2")
     ]
+    told = [line.rpartition(" ")[2] for line in out.splitlines() if "environment of" in line]
+    assert told == ["head", "w1", "w2"]
     assert out.endswith("trained\n")
 
 

@@ -207,6 +207,7 @@ async def test_a_pull_request_that_replaces_what_submits_changes_nothing_of_it(s
             ".github/scripts/ascend_ci_launch.sh",
             ".github/scripts/ascend_ci_node.py",
             ".github/scripts/ascend_ci_nodes.py",
+            ".github/scripts/ascend_ci_environment.py",
         )
     }
     files[".github/workflows/ascend_multinode.yml"] = "name: evil\non: workflow_dispatch\n"

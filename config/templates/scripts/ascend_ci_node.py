@@ -102,6 +102,8 @@ def main():
     done = subprocess.run(set_up, cwd=work, check=False)  # noqa: S603 - compared above
     if not done.returncode:
         print(f"ascend-ci: {host()} runs commit {commit} in {work}", flush=True)  # noqa: T201
+        told = [sys.executable, "-I", str(copy / "ascend_ci_environment.py")]
+        subprocess.run(told, check=False)  # noqa: S603 - compared above; it decides nothing
     sys.exit(done.returncode)
 
 

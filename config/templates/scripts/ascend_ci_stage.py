@@ -35,7 +35,10 @@ TRUSTED = Path(__file__).resolve().parent
 CHECKOUT = Path("pr")
 LAUNCHER = "ascend_ci_launch.sh"
 NODE = "ascend_ci_node.py"
-IN_CLUSTER = (LAUNCHER, NODE, "ascend_ci_nodes.py", "ascend_ci_setup.sh")
+IN_CLUSTER = (
+    *(LAUNCHER, NODE, "ascend_ci_nodes.py", "ascend_ci_setup.sh"),
+    "ascend_ci_environment.py",
+)
 GIT = (".git",)
 # Scripts read the NPUs of a node under one of these names: with different ones a training would
 # start with fewer or more than its pods have.
