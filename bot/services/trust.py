@@ -9,7 +9,7 @@ from bot.core.model.repos import Repo
 from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.trust import Authorship, Person, Trusted, trust_former, trust_sha
 from bot.core.policy.levels import Level
-from bot.core.policy.selection import POLICY_PATH, touches_protected
+from bot.core.policy.selection import POLICY_PATH, telling_first, touches_protected
 from bot.ports.errors import Permanent
 from bot.ports.github import ChangedFiles
 from bot.services.workers import Deps, Service
@@ -149,7 +149,7 @@ class TrustJudge(Service):
             return found
         compared = await self._compared(repo, pull.head_sha)
         more = touches_protected(compared.files, POLICY_PATH, truncated=compared.truncated)
-        return tuple(dict.fromkeys((*found, *more)))
+        return telling_first((*found, *more))
 
     async def _compared(self, repo: Repo, sha: Sha) -> ChangedFiles:
         """Compare a commit with the default branch; without a common ancestor all may differ."""

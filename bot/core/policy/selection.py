@@ -29,6 +29,7 @@ MAX_LISTED_FILES = 3000
 
 # A change of files in this folder needs a higher trust level.
 _PROTECTED_FOLDER = ".github/"
+_TELLING = (POLICY_PATH, ".github/workflows/", ".github/actions/")
 
 # A match costs as much as so many bytes of a path, before it compares any.
 _MATCH_BYTES = 600
@@ -129,7 +130,20 @@ def touches_protected(
     names = (name for file in files for name in file.names())
     found = [name for name in names if name == policy_path or name.startswith(_PROTECTED_FOLDER)]
     unlisted = (policy_path, _PROTECTED_FOLDER) if truncated else ()
-    return tuple(dict.fromkeys((*found, *unlisted)))
+    return tuple(dict.fromkeys((*telling_first(found), *unlisted)))
+
+
+def telling_first(protected: Iterable[str]) -> tuple[str, ...]:
+    """Return protected files once each: first the policy, then what GitHub runs.
+
+    Texts name the first one, and a harmless file beside a workflow must not hide it.
+    """
+    return tuple(sorted(dict.fromkeys(protected), key=_how_telling))
+
+
+def _how_telling(path: str) -> int:
+    ranks = (rank for rank, start in enumerate(_TELLING) if path.startswith(start))
+    return next(ranks, len(_TELLING))
 
 
 def lists_branch(policy: Policy, branch: str) -> bool:

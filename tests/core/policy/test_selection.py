@@ -140,6 +140,22 @@ def test_the_policy_and_what_lies_under_github_are_protected() -> None:
     assert select(loaded(BASE), files, policy_path="ci/policy.yml").protected == expected
 
 
+def test_a_harmless_file_beside_does_not_hide_an_edit_of_a_workflow() -> None:
+    harmless = changed(".github/CODEOWNERS", ".github/a.md")
+    dangerous = changed(
+        ".github/actions/a/action.yml", ".github/workflows/z.yml", ".github/ascend-ci.yml"
+    )
+    told = touches_protected([*harmless, *dangerous], ".github/ascend-ci.yml", truncated=True)
+    assert told == (
+        ".github/ascend-ci.yml",
+        ".github/workflows/z.yml",
+        ".github/actions/a/action.yml",
+        ".github/CODEOWNERS",
+        ".github/a.md",
+        ".github/",
+    )
+
+
 def test_a_choice_of_a_suite_that_does_not_exist_is_none() -> None:
     assert Selection(()).choice("unit") is None
 
