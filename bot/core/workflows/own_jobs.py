@@ -1,6 +1,8 @@
 """Find the jobs of a suite in its workflow's file: their names on GitHub, and what they need."""
 
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from bot.core.model.own_jobs import OwnJob, WorkflowJob, is_own, unknown_job
 from bot.core.policy.values import MAX_JOB_CHARS
@@ -10,6 +12,7 @@ from bot.core.workflows.matrix import EXPRESSION, combinations, filled
 from bot.core.workflows.notes import Missed, SourceFile
 from bot.core.workflows.reading import Scalar, Table, Tree, read, words
 
+_UNKNOWN = re.compile(rf"\*|{re.escape(EXPRESSION)}")  # the rest of a name that is not known
 _MOST_NAMES = 20  # of one job; a larger matrix is told by a pattern
 # Of a suite's jobs with all that they need: a run's row holds them, and each webhook of a job is
 # compared with them. Anybody may write a file in which each job needs all others.
@@ -33,10 +36,33 @@ def own_jobs(raw: bytes, suites: Mapping[str, tuple[str, ...]]) -> dict[str, tup
         key: OwnJob(job, tuple(known[need] for need in _all_needs(key, needs)))
         for key, job in known.items()
     }
+    fickle = {key: begin for key, job in known.items() if (begin := _unknown_from(job)) is not None}
     return {
-        suite: tuple(found[key] for key, job in known.items() if names_job(patterns, job))
+        suite: tuple(
+            _told_late(found[key], fickle) for key, job in known.items() if names_job(patterns, job)
+        )
         for suite, patterns in suites.items()
     }
+
+
+def _unknown_from(job: WorkflowJob) -> str | None:
+    """Return how a name begins that is known only when its job runs, None for a known one."""
+    written, *shown = job.names
+    if EXPRESSION not in written or (shown and shown != [*_with_gaps(written)]):
+        return None
+    return written.partition(EXPRESSION)[0]
+
+
+def _told_late(own: OwnJob, fickle: Mapping[str, str]) -> OwnJob:
+    """Return a job as open if another one may be shown under its name.
+
+    A pull request's code may decide the values of a matrix. A job that is named by them may pose as
+    this one before GitHub lists it.
+    """
+    begins = [begin for key, begin in fickle.items() if key != own.job.key]
+    names = [re.split(_UNKNOWN, name)[0] for name in own.job.names]
+    poses = any(one.startswith(begin) or begin.startswith(one) for begin in begins for one in names)
+    return replace(own, job=replace(own.job, open=True)) if poses else own
 
 
 def jobs_of_run(

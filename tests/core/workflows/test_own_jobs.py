@@ -127,3 +127,30 @@ def test_of_a_workflow_whose_jobs_need_each_other_without_end_nothing_is_told(
     found = jobs_of_run((raw,), {"s": ("npu-*",)})["s"]
     assert len(found) == told
     assert (found == (unknown_job("npu-*"),)) is (told == 1)
+
+
+FICKLE = """\
+jobs:
+  plan: {{runs-on: x}}
+  some: {{name: '{name}', needs: plan, strategy: {{matrix: {matrix}}}}}
+  train: {{needs: some}}
+  lint: {{name: 'check more'}}
+"""
+OF_CODE = "'${{ fromJSON(needs.plan.outputs.x) }}'"
+
+
+@pytest.mark.parametrize(
+    ("name", "matrix", "opened"),
+    [
+        ("${{ matrix.x }}", OF_CODE, ["train", "lint"]),
+        ("${{ matrix.x }} tests", OF_CODE, ["train", "lint"]),  # "train / x tests" is a train
+        ("check ${{ matrix.x }}", OF_CODE, ["lint"]),
+        ("other ${{ matrix.x }}", OF_CODE, []),
+        ("${{ matrix.x }}", "{x: [a, b]}", []),  # by the file itself
+    ],
+)
+def test_a_job_named_by_a_pull_requests_code_does_not_pose_as_one_that_is_not_listed_yet(
+    name: str, matrix: str, opened: list[str]
+) -> None:
+    its = found(FICKLE.format(name=name, matrix=matrix), "train", "lint")
+    assert [item.job.key for item in its if item.job.open] == opened
