@@ -16,6 +16,7 @@ _FLAG = re.compile(r"\(\?(i)?(?::|(\)))|\(")
 _CLASS = re.compile(
     r"\[\^?(?:\]|\[:\w+:\]|\\.|[^\]\\])(?:\[:\w+:\]|\\.|[^\]\\])*\]|\[\^?(?:\\.)*\]"
 )
+_LETTERS = re.compile(r"[^.^$|()\[\\*+?{]+")  # each stands for itself
 _ESCAPED = {"t": "\t", "n": "\n"}
 
 Literal = tuple[str, ...]  # its characters, each as a regular expression
@@ -79,6 +80,9 @@ class _Parser:
             return self._group()
         if char == "[":
             return self._class()
+        match = _LETTERS.match(self._pattern, self._at)
+        if match is not None:
+            return self._letters(match[0])
         self._at += 1
         if char == ".":
             return _Part()
@@ -119,10 +123,19 @@ class _Parser:
             return _Part()
         return self._letter(_ESCAPED.get(char, char))
 
+    def _letters(self, text: str) -> _Part:
+        """Read letters that follow each other at once; a quantifier is of the last one alone."""
+        if len(text) > 1 and _QUANTIFIER.match(self._pattern, self._at + len(text)):
+            text = text[:-1]
+        self._at += len(text)
+        return self._exactly(frozenset({tuple(map(self._unit, text))}))
+
     def _letter(self, char: str) -> _Part:
+        return self._exactly(frozenset({(self._unit(char),)}))
+
+    def _unit(self, char: str) -> str:
         both = self._folds and char.lower() != char.upper()
-        unit = f"[{char.lower()}{char.upper()}]" if both else re.escape(char)
-        return self._exactly(frozenset({(unit,)}))
+        return f"[{char.lower()}{char.upper()}]" if both else re.escape(char)
 
     def _exactly(self, exact: Literals) -> _Part:
         return _Part(exact, self._better(None, exact))

@@ -18,6 +18,7 @@ def found(pattern: str, passes: str = "") -> list[str] | None:
         (r"\blost\b|gone", ["gone", "lost"]),
         ("out of (?:memory|disk)", [r"out\ of\ disk", r"out\ of\ memory"]),
         ("files? lost", [r"file\ lost", r"files\ lost"]),
+        ("retry*x{0,1}", ["retr"]),
         (r"node .* (?:is|was) lost", [r"\ is\ lost", r"\ was\ lost"]),
         (r"(?:a|bc)+ gone", [r"\ gone"]),
         ("(?:retry ){2,3}x", [r"retry\ "]),

@@ -39,7 +39,7 @@ def test_the_prefilter_lets_each_example_through() -> None:
     [s.match for s in BUILT_IN if s.match and s.role not in IGNORED],
     ids=[s.name for s in BUILT_IN if s.match and s.role not in IGNORED],
 )
-@settings(max_examples=12, suppress_health_check=list(HealthCheck), deadline=None, database=None)
+@settings(max_examples=6, suppress_health_check=list(HealthCheck), deadline=None, database=None)
 @given(st.data())
 def test_the_prefilter_lets_through_whatever_a_signature_matches(
     pattern: str, data: st.DataObject
