@@ -16,6 +16,7 @@ import asyncio
 import copy
 import hashlib
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -43,7 +44,7 @@ from tests.e2e.world import POLICY, Bot, World, open_world, start_bot
 
 SHOWN = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 BATCH = 50
-PART = 500  # the starts that are measured first and last
+PART = int(os.environ.get("PART", "500"))  # the starts that are measured first and last
 SLOTS = 8  # while runs wait
 TAKES = 40
 IDLE_MINUTES = 20  # longer than any safety look
