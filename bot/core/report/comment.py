@@ -24,6 +24,9 @@ from bot.core.report.words import row_parts
 COMMENT_MARKER = "<!-- ascend-ci: suites -->"
 """The hidden end of the comment; with its author it tells the comment from every other one."""
 
+# Of one commit. Anybody can open hundreds, each of which would cost a write at each change.
+_MOST_MADE = 4
+
 # The comment stays as it is: the gate alone tells of these.
 _SILENT = frozenset(
     {
@@ -42,17 +45,20 @@ def pull_comments(view: GateView, ctx: Context, now: datetime) -> tuple[PullComm
     if stand.kind in _SILENT:
         return ()
     asked = {item.number: item.data.comment for item in view.selections}
+    its = [pull for pull in view.pulls if asked.get(pull.number, Comment.NEVER) != Comment.NEVER]
+    first = sorted(pull.number for pull in its)[:_MOST_MADE]
     writer = MarkdownWriter(ctx)
+    modes = {asked[pull.number] for pull in its}
+    bodies = {mode: _body(writer, view, stand, mode, now) for mode in modes}
     return tuple(
         PullComment(
             repo_id=pull.repo_id,
             number=pull.number,
             sha=view.sha,
-            body=_body(writer, view, stand, mode, now),
-            make=_is_made(stand, mode),
+            body=bodies[asked[pull.number]],
+            make=pull.number in first and _is_made(stand, asked[pull.number]),
         )
-        for pull in view.pulls
-        if (mode := asked.get(pull.number, Comment.NEVER)) is not Comment.NEVER
+        for pull in its
     )
 
 

@@ -134,6 +134,20 @@ def test_each_pull_request_of_a_head_gets_the_comment_that_its_own_policy_asks_f
     assert [item.number for item in pull_comments(shared, s.CTX, s.NOW)] == [s.PULL.number]
 
 
+def test_of_many_pull_requests_of_a_commit_only_some_get_a_comment_and_all_keep_theirs() -> None:
+    of = view(s.chosen(), runs=(RED,))
+    numbers = range(7020, 7010, -1)
+    (chosen,) = of.selections
+    many = replace(
+        of,
+        pulls=tuple(replace(s.PULL, number=number) for number in numbers),
+        selections=tuple(replace(chosen, number=number) for number in numbers),
+    )
+    found = pull_comments(many, s.CTX, s.NOW)
+    assert [item.number for item in found] == [*numbers]
+    assert {item.number for item in found if item.make} == {7011, 7012, 7013, 7014}
+
+
 def test_what_an_open_suite_waits_for_does_not_change_the_comment() -> None:
     texts = {
         comment(view(*BOTH, runs=(RED, unit(s.run(why=why))))).body
