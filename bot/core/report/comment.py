@@ -8,7 +8,8 @@ from bot.core.model.ids import short
 from bot.core.model.views import GateView, PullComment
 from bot.core.policy.models import Comment
 from bot.core.report.context import Context, MarkdownWriter
-from bot.core.report.gate import is_rerunnable, line_state, next_command, suite_table
+from bot.core.report.gate import line_state, suite_table
+from bot.core.report.gate_next import is_rerunnable, next_command
 from bot.core.report.gate_title import gate_title
 from bot.core.report.sections import Section, compose
 from bot.core.report.standing import (

@@ -259,7 +259,7 @@ def _never_again(end: Ending) -> str:
     """Return why such an end is never retried by itself, "" if it may be."""
     run = end.run
     if _stopped(run) is StopReason.CANCEL:
-        return "retry_unwanted"
+        return "retry_not" if is_unknown_alone(run) else "retry_unwanted"
     if end.outcome is Outcome.FAILURE and not (end.shown.digest and end.shown.digest.infra):
         return _unproven(end)
     if end.outcome is Outcome.TIMED_OUT and _stopped(run) is not StopReason.STALL:

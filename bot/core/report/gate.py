@@ -9,13 +9,13 @@ from bot.core.messages import Message
 from bot.core.messages.words import capital, clock, listing, number, sentences, stop
 from bot.core.model.ids import short
 from bot.core.model.pulls import Pull
-from bot.core.model.runs import Outcome, State
+from bot.core.model.runs import State
 from bot.core.model.selections import Cost
 from bot.core.model.views import Button, CheckWrite, GateView
 from bot.core.policy.levels import Level
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import Context, MarkdownWriter
-from bot.core.report.ends import Ending, advice
+from bot.core.report.gate_next import is_rerunnable, next_command, of_group
 from bot.core.report.gate_title import gate_title, policy_ref
 from bot.core.report.quarantine import quarantines
 from bot.core.report.sections import Rows, Section, compose
@@ -32,7 +32,7 @@ from bot.core.report.standing import (
     standing,
 )
 from bot.core.report.waits import gate_wait
-from bot.core.report.words import can_run_again, row_state
+from bot.core.report.words import row_state
 
 # What to do about a closed gate; its title says why it is closed.
 _CLOSED = {
@@ -81,11 +81,6 @@ def _buttons(writer: MarkdownWriter, stand: Standing) -> tuple[Button, ...]:
     return approve + ((writer.button("rerun_failed"),) if offered else ())
 
 
-def is_rerunnable(stand: Standing) -> bool:
-    """Return True if the bot can run a suite again that is not green."""
-    return any(line.run and can_run_again(line.run) for line in stand.at(SuiteState.RED))
-
-
 def _sections(
     writer: MarkdownWriter, view: GateView, stand: Standing, now: datetime
 ) -> list[Section]:
@@ -119,11 +114,6 @@ def _sections(
     ]
 
 
-def _of_group(view: GateView) -> bool:
-    """Return True if the commit belongs to a merge group; comments cannot control it."""
-    return any(item.data.group for item in view.selections)
-
-
 def _policy_errors(writer: MarkdownWriter, view: GateView, now: datetime) -> list[Section]:
     lines = tuple(f"- {writer.prose(error)}" for error in view.policy_errors)
     rows = Rows("", lines, lambda left: writer.text("more_lines", count=left))
@@ -152,21 +142,8 @@ def _none(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     return sentences(text, _explain(writer, view))
 
 
-def _start(writer: MarkdownWriter, view: GateView, stand: Standing) -> str:
-    """Return the command that starts the optional suites that have no run."""
-    startable = {SuiteState.COMMAND, SuiteState.DRAFT}  # others have a run, or start by themselves
-    names = [
-        line.suite
-        for line in optional_suites(stand)
-        if line.stand in startable and line.run is None and line.by_command and not line.native
-    ]
-    if not names or _of_group(view):
-        return ""
-    return writer.text("gate_none_start", command=writer.start(*names))
-
-
 def _explain(writer: MarkdownWriter, view: GateView) -> str:
-    if _of_group(view):
+    if of_group(view):
         return ""
     return writer.text("gate_explain", command=writer.command("explain"))
 
@@ -287,56 +264,12 @@ def _line_state(writer: MarkdownWriter, line: SuiteLine, now: datetime) -> str:
     return writer.text(_MISSING.get(line.stand, "row_missing"))
 
 
-def next_command(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
-    """Return the command to type next."""
-    match stand.kind:
-        case GateReason.FAILED if not is_rerunnable(stand):
-            text = writer.text("gate_gone_app")
-        case GateReason.FAILED:
-            command = writer.command("rerun", sha=view.sha)
-            key = "gate_rerun_group" if _of_group(view) else "gate_rerun"
-            text = sentences(_mend(writer, stand), writer.text(key, command=command))
-        case GateReason.DRAFT:
-            drafts = stand.at(SuiteState.DRAFT)
-            now = any(line.by_command and not line.heavy for line in drafts)
-            start = writer.text("gate_draft_now", command=writer.command("run")) if now else ""
-            text = sentences(writer.text("gate_draft_why"), start)
-        case GateReason.GITHUB:
-            urls = {line.run.actions_url for line in stand.at(SuiteState.GITHUB) if line.run}
-            links = [link for url in sorted(urls) if (link := writer.link("link_actions", url))]
-            text = writer.text("gate_github_why", links=listing(links, limit=20))
-        case GateReason.COMMAND:
-            wanted = [line for line in stand.required if line.stand is SuiteState.COMMAND]
-            names = [line.suite for line in wanted]
-            start = writer.start(*names)
-            if not all(line.by_command for line in wanted):
-                start = writer.command("rerun", *names, sha=view.sha)  # of any suite that has run
-            text = writer.text("gate_command_why", command=start)
-        case GateReason.NONE:
-            text = _start(writer, view, stand)
-        case _:
-            return ""
-    return text
-
-
-def _mend(writer: MarkdownWriter, stand: Standing) -> str:
-    """Return what to do about the only suite that is red; its check run knows more of a log."""
-    red = [line.run for line in stand.required if line.stand is SuiteState.RED and line.run]
-    if len(red) != 1 or red[0].outcome is Outcome.CANCELLED:
-        return ""
-    ran = red[0].started_at is not None
-    own = advice(writer, Ending(red[0], red[0].outcome or Outcome.BROKEN, on_runner=ran))
-    if red[0].outcome is Outcome.BROKEN and own:
-        return writer.text("next", hint=own)
-    return writer.text("gate_look", suite=writer.code(red[0].suite))
-
-
 def _heavy(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
     """List the suites that only a command starts, with costs, and runs that do not count.
 
     In a dry run, and for a merge group, no command starts anything.
     """
-    commanded = not (_of_group(view) or stand.kind is GateReason.DRY_RUN)
+    commanded = not (of_group(view) or stand.kind is GateReason.DRY_RUN)
     by_command = [
         line
         for line in stand.lines

@@ -97,6 +97,8 @@ def state_title(writer: MarkdownWriter, run: Run, pace: Pace | None, now: dateti
             return writer.text("dispatching_why", why=why)
         case State.WAITING_FOR_RUNNER:
             return writer.text("waiting_for_runner", label=writer.words(run.label or where(run)))
+        case State.RUNNING if run.why.key == "rayjob_end_unknown":
+            return writer.text("gate_waiting", why=why)
         case State.RUNNING:
             return _running(writer, run, pace, why, now)
         case State.CANCELLING:

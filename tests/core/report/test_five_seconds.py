@@ -75,6 +75,30 @@ def test_a_proven_failure_of_the_infrastructure_is_told_in_the_titles(language: 
 
 
 @pytest.mark.parametrize("language", TABLES)
+def test_a_failure_of_the_code_is_perhaps_of_the_change(language: str) -> None:
+    perhaps = {"en": "**Perhaps your change** · ", "zh": "**可能与本次改动有关** · "}[language]
+    assert made(language)["failure-theirs"].summary.startswith(perhaps)
+    night = replace(ENDS["failure-theirs"].run, number=None)
+    view = replace(ENDS["failure-theirs"], run=night)
+    assert perhaps not in suite_check(view, replace(s.CTX, language=language), s.NOW).summary
+
+
+@pytest.mark.parametrize("language", TABLES)
+def test_an_end_that_only_the_submitter_could_tell_is_not_of_the_change(language: str) -> None:
+    ours = {"en": "not because of your change**", "zh": "原因不在本次改动**"}[language]
+    assert ours in made(language)["broken-silent"].summary
+    assert ours not in made(language)["broken-unasked"].summary
+
+
+@pytest.mark.parametrize("language", TABLES)
+def test_a_gate_with_one_red_suite_says_the_next_step(language: str) -> None:
+    step = {"en": "**Next**: ", "zh": "**下一步**："}[language]
+    one = ("failed-one", "failed-broken", "failed-no-outcome", "failed-infra")
+    assert [name for name in one if step not in made(language)[f"gate {name}"].summary] == []
+    assert step not in made(language)["gate failed-two"].summary
+
+
+@pytest.mark.parametrize("language", TABLES)
 def test_every_time_of_day_is_said_to_be_utc(language: str) -> None:
     texts = [f"{check.title}\n{check.summary}" for check in made(language).values()]
     assert sum(" UTC" in text for text in texts) > 20

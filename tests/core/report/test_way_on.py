@@ -307,7 +307,7 @@ def test_a_gate_says_how_a_wait_ends_that_all_its_suites_share() -> None:
 
 def test_a_refused_token_is_for_whoever_runs_the_bot() -> None:
     why = Message("submitter_refuses", since=s.at("14:41"), why="answered 401")
-    assert "Whoever runs the bot" in check(s.suite(s.run(why=why))).summary
+    assert "tell whoever runs the bot" in check(s.suite(s.run(why=why))).summary
 
 
 def test_a_comment_says_what_the_gate_says_of_optional_suites() -> None:

@@ -28,9 +28,9 @@ ADVICE = {
     "CI's RayJob submitter answers again, then re-run.",
     "advice_skipped": "If your change touched {workflow}, look at `if:` of its jobs. Else ask a "
     "maintainer to look at it.",
-    "advice_hidden": "The test most likely failed. GitHub calls the job a success because a script "
-    "that {workflow} runs loses an exit status, as a pipe into `tee` does. Ask a maintainer to add "
-    "`set -o pipefail` to that script.",
+    "advice_hidden": "The test most likely failed, perhaps because of your change. GitHub calls "
+    "the job a success because a script that {workflow} runs loses an exit status, as a pipe into "
+    "`tee` does. Ask a maintainer to add `set -o pipefail` to that script.",
     "advice_idle": "If your change touched {workflow}, look at `if:` and `runs-on:` of its jobs. "
     "Else ask a maintainer to look at them.",
     "advice_idle_ran": "Open the {actions} and see on which runners its jobs ran. If your change "
@@ -57,7 +57,7 @@ ADVICE = {
     "advice_infra": "Re-run it once. If the same error comes again, ask a maintainer to look at "
     "the machines.",
     "advice_ended_with": "Open the {actions}: it may show how the run ended.",
-    "advice_deleted": "Its result is lost. If nobody deleted it on purpose, ask a maintainer.",
+    "advice_deleted": "Its result is lost. Run it again, unless somebody deleted it on purpose.",
     "advice_no_runner": "Ask a maintainer to bring a runner with this label online.",
     "advice_github": "Look at GitHub's status page.",
     "wait_offline": "It is not because of your change. Ask a maintainer whether a runner with this "
@@ -71,7 +71,7 @@ ADVICE = {
     "wait_submitter": "You need not do anything: the test may still run, and this page is updated "
     "when the submitter answers again.",
     "wait_github": "You need not do anything: it is tried again by itself.",
-    "wait_token": "Whoever runs the bot has to set it. Then it goes on by itself.",
+    "wait_token": "Ask a maintainer to tell whoever runs the bot. Then it goes on by itself.",
     "wait_pause": "It starts by itself when the pause ends; you need not do anything.",
     "wait_hours": "It starts by itself when there is room again; you need not do anything.",
     "wait_no_hours": "Ask a maintainer to raise `npu_hours_per_day` in {path}. Then it starts by "
@@ -90,4 +90,6 @@ ADVICE = {
     "advice_hung": "At {pace} a step, {steps} take about {span}: it probably hung. Re-run it: "
     "if it hangs after step {step} again, look for the cause in your change; else it was "
     "probably the machine.",
+    "gate_hidden": "**Next**: Look at the check run of {suite}: its test most likely failed.",
+    "gate_look": "**Next**: Look at the check run of {suite}: it shows the log, and what to do.",
 }

@@ -101,7 +101,7 @@ REPORTS = {
     "replaced it.",
     "not_in_why": "The `if:` of its jobs leaves them out of this Actions run, so the gate does not "
     "wait for them.",
-    "not_counted": "This run does not count.",
+    "not_counted": "You need not do anything: this run does not count.",
     "not_counted_gate": "This run does not count. The check run {gate} says how to go on.",
     "not_yours": "Not your change",
     "maybe_yours": "Perhaps your change",
@@ -297,7 +297,6 @@ REPORTS = {
     "gate_passed": "{suites} passed",
     "gate_passed_but": "{suite} passed, but {why}",
     "gate_passed_one": "{suite} passed",
-    "gate_look": "**Next**: Look at the check run of {suite}: it shows the log, and what to do.",
     "gate_rerun": "Re-run what is not green: button above or {command}.",
     "gate_same_tree": "Same files as {sha}: {suites} passed there",
     "gate_rerun_group": "Re-run what is not green: button above.",

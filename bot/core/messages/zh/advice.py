@@ -25,8 +25,8 @@ ADVICE = {
     "重跑。",
     "advice_skipped": "如果本次改动涉及{workflow}，请检查其中各作业的 `if:`；否则请联系维护者检查"
     "。",
-    "advice_hidden": "测试很可能失败了。GitHub 显示作业成功，是因为{workflow}所运行的脚本丢失了退"
-    "出状态，例如用管道接 `tee` 时。请维护者在该脚本中加上 `set -o pipefail`。",
+    "advice_hidden": "测试很可能失败了，可能与本次改动有关。GitHub 显示作业成功，是因为{workflow}"
+    "所运行的脚本丢失了退出状态，例如用管道接 `tee` 时。请维护者在该脚本中加上 `set -o pipefail`。",
     "advice_idle": "如果本次改动涉及{workflow}，请检查其中各作业的 `if:` 和 `runs-on:`；"
     "否则请联系维护者检查。",
     "advice_idle_ran": "打开{actions}，查看各作业在哪些 runner 上运行。如果本次改动涉及"
@@ -47,7 +47,7 @@ ADVICE = {
     "advice_cause": "查看下方的日志，修复原因后推送。",
     "advice_infra": "可以手动重跑一次。如果再次出现同样的错误，请联系维护者检查环境。",
     "advice_ended_with": "打开{actions}，那里可能有运行的最终状态。",
-    "advice_deleted": "运行结果已丢失。如果不是有人有意删除，请联系维护者。",
+    "advice_deleted": "运行结果已丢失。除非有人有意删除，请重新运行。",
     "advice_no_runner": "请联系维护者让至少一台带该标签的 runner 上线。",
     "advice_github": "查看 GitHub 的状态页面。",
     "wait_offline": "原因不在本次改动。请联系维护者确认带该标签的 runner 是否在线。",
@@ -59,7 +59,7 @@ ADVICE = {
     "wait_of": "{suite}：{said}",
     "wait_submitter": "无需操作：测试可能仍在运行，提交服务恢复后，本页会自动更新。",
     "wait_github": "无需操作：会自动重试。",
-    "wait_token": "请联系机器人的运维人员设置，之后会自动继续。",
+    "wait_token": "请维护者转告机器人的运维人员，之后会自动继续。",
     "wait_pause": "无需操作：暂停结束后会自动启动。",
     "wait_hours": "无需操作：有余量后会自动启动。",
     "wait_no_hours": "请联系维护者在{path}中调大 `npu_hours_per_day`，之后会自动启动。",
@@ -73,4 +73,6 @@ ADVICE = {
     "设置了 `continue-on-error`。",
     "advice_hung": "每步{pace}，{steps}约需{span}，因此很可能已卡住。请重跑一次：如果仍卡在"
     "第 {step} 步之后，请在本次改动中查找原因；否则多半是机器问题。",
+    "gate_hidden": "**下一步**：查看{suite}的检查项。GitHub 虽显示成功，但其测试很可能失败了。",
+    "gate_look": "**下一步**：查看{suite}的检查项，其中有日志和处理建议。",
 }
