@@ -53,7 +53,7 @@ from bot.services.runs.submitter_health import SubmitterHealth
 from bot.services.schedules import ScheduleRunner
 from bot.services.sweeper import Sweeper, SweeperOptions, WriteShares
 from bot.services.workers import Deps, LoopSpec, Worker, WorkerPool
-from bot.settings import Settings, pages_of
+from bot.settings import Settings, is_proxied, pages_of
 from bot.store import Store, migrate
 from bot.store.ids import ulid
 from bot.store.wake import open_wake
@@ -131,7 +131,8 @@ async def open_parts(
         wake = await stack.enter_async_context(open_wake(settings.database_url))
         store = await Store.open(settings.database_url, wake=wake, executor=executor)
         stack.push_async_callback(store.close)
-        session = await stack.enter_async_context(aiohttp.ClientSession(trust_env=True))
+        proxied = is_proxied()
+        session = await stack.enter_async_context(aiohttp.ClientSession(trust_env=proxied))
         outages = Outages(clock)
         heard = GitHubHeard(clock, metrics.called, outages.now)
         issuer = OidcIssuer(
@@ -168,6 +169,7 @@ async def _submitter(stack: AsyncExitStack, settings: Settings) -> Submitter | N
         str(settings.submitter_url),
         token=token.get_secret_value() if token else None,
         limits=HttpLimits(silence_s=_SILENCE_S),
+        proxied=is_proxied(),
     )
     return await stack.enter_async_context(client)
 

@@ -4,6 +4,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
+from urllib.request import getproxies
 
 from pydantic import AfterValidator, Field, HttpUrl, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -151,6 +152,15 @@ def pages_of(api_url: str) -> str:
     if api_url == "https://api.github.com":
         return "https://github.com"
     return api_url.removesuffix("/api/v3")
+
+
+def is_proxied() -> bool:
+    """Return True if the environment names a proxy: only then may aiohttp look for one.
+
+    It looks anew at each call, in two visits to threads. One of them reads a `.netrc` file, and
+    credentials that it finds there make it refuse a call that brings its own.
+    """
+    return any(scheme != "no" for scheme in getproxies())
 
 
 # Plain sentences for pydantic's errors.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.settings import Settings, SettingsError, pages_of, read_settings
+from bot.settings import Settings, SettingsError, is_proxied, pages_of, read_settings
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nc2VjcmV0\n-----END RSA PRIVATE KEY-----\n"
 GOOD = {
@@ -150,3 +150,15 @@ def test_a_folder_that_can_not_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     [problem] = problems(DATA_DIR=str(tmp_path / "file" / "data"))
     assert problem == f"DATA_DIR: {tmp_path / 'file'} is no folder that can be written to"
+
+
+def test_a_proxy_is_looked_for_if_the_environment_names_one() -> None:
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        del os.environ[name]
+    assert not is_proxied()
+    os.environ["NO_PROXY"] = "*"
+    assert not is_proxied()
+    for name in ("https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy"):
+        os.environ[name] = "http://proxy.example:3128"
+        assert is_proxied(), name
+        del os.environ[name]

@@ -205,12 +205,12 @@ class HttpRayJobs:
 
 @asynccontextmanager
 async def open_rayjobs(
-    url: str, *, token: str | None = None, limits: HttpLimits | None = None
+    url: str, *, token: str | None = None, limits: HttpLimits | None = None, proxied: bool = True
 ) -> AsyncIterator[HttpRayJobs]:
-    """Open a client with its own session, through the environment's proxies."""
+    """Open a client with its own session; ``proxied``: through the environment's proxies."""
     # Watches live for hours. With the default of 100 connections the 101st would wait for them.
     connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector, trust_env=True) as session:
+    async with aiohttp.ClientSession(connector=connector, trust_env=proxied) as session:
         yield HttpRayJobs(session, url, token=token, limits=limits)
 
 

@@ -1,6 +1,7 @@
 """A pull request becomes a dispatched workflow and a check run: what GitHub shows, at what cost."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -158,3 +159,14 @@ async def test_a_full_label_queues_and_says_the_place(world: World) -> None:
     # Now that a suite's time is known; rounded up to a whole five minutes from some moment on.
     about = re.compile(rf"Queued: 3rd for {LABEL}, about [1-5] min")
     assert any(about.fullmatch(str(title)) for title in titles), titles
+
+
+async def test_credentials_of_a_netrc_file_do_not_stand_in_the_way_of_the_apps_token(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "netrc"
+    kept.write_text("default login somebody password of-other-calls")
+    monkeypatch.setenv("NETRC", str(kept))
+    world.open_pull()
+    await world.settle()
+    assert world.writes(DISPATCH) == 1
