@@ -49,7 +49,16 @@ async def test_a_native_suite_is_needed_where_github_starts_its_workflow(filtere
     await a_base_that_the_workflow_does_not_name_needs_nothing_however_long_it_waits(filtered)
     await the_head_decides_where_it_changes_the_workflow(filtered)
     await what_a_stranger_takes_out_of_a_workflow_waits_for_an_approval(filtered)
+    await many_files_beside_do_not_take_it_out_of_the_gate(filtered)
     await right_after_a_push_of_workflows_the_gate_stays_open(filtered)
+
+
+async def many_files_beside_do_not_take_it_out_of_the_gate(world: World) -> None:
+    files: dict[str, str | bytes | None] = {f"a/{number}.md": "1" for number in range(300)}
+    pull = await opened(world, {**files, "npu/a.py": "1"}, by="stranger")
+    assert stands(world, pull) == NEEDED
+    await world.pass_time(601)  # GitHub looks at the first 300 files alone, and starts nothing
+    assert stands(world, pull)[1] == "failure"
 
 
 async def the_filters_of_the_workflow_select_it_at_no_more_cost(world: World) -> None:

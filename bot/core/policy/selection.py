@@ -6,7 +6,7 @@ into a policy unchanged. A native suite is selected where GitHub starts its work
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.core.messages import NOTHING, Message
 from bot.core.policy.globs import Glob, PatternError, compile_pattern, encode
@@ -256,7 +256,7 @@ def _by_event(
         return choice
     path = _code(choice.files[0])
     why = Message("selected_beyond", workflow=workflow, path=path, most=MOST_LOOKED_AT)
-    return Choice(name, False, why)
+    return replace(choice, reason=why)  # else anybody passes with 300 files of no matter
 
 
 def _by_ignored(name: str, workflow: str, ignored: Sequence[str], change: "_Change") -> Choice:
