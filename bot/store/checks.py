@@ -34,6 +34,7 @@ from bot.core.planning.shared import weigh
 from bot.ports.wake import Topic
 from bot.store.check_rows import bump_links, bump_quarantined, replace_check
 from bot.store.database import DbConnection
+from bot.store.greens import last_greens
 from bot.store.leases import (
     FREE,
     Lease,
@@ -284,6 +285,7 @@ async def _suite_views(conn: DbConnection, run_ids: set[str]) -> dict[str, Suite
     jobs = await load_by_run(conn, RayJob, rayjobs, run_ids)
     found = await load_found(conn, Run, *runs_of_ids(tuple(run_ids)))
     usual, past = await usual_of(conn, found), await past_ends(conn, found)
+    greens = await last_greens(conn, found)
     return {
         run.id: SuiteView(
             run,
@@ -291,6 +293,7 @@ async def _suite_views(conn: DbConnection, run_ids: set[str]) -> dict[str, Suite
             jobs.get(run.id, ()),
             usual.get(run.id, UNKNOWN_USUAL),
             past.get(run.id, ()),
+            greens.get(run.id),
         )
         for run in found
     }

@@ -57,3 +57,17 @@ async def test_an_exception_that_was_caught_in_a_green_job_is_no_alarm(world: Wo
     await world.finish("success", log=CAUGHT)
     check = world.check("unit", pull.head_sha)
     assert (check.conclusion, check.title) == ("success", "Passed in 30 s")
+
+
+async def test_a_failure_is_shown_beside_the_versions_of_the_last_green_run(world: World) -> None:
+    listed = "Package   Version\n--------- -------\ntorch_npu 2.7.1\nray       2.5\n"
+    green = world.open_pull(path="verl/a.py")
+    await world.settle()
+    await world.finish("success", log=listed)
+    red = world.open_pull(path="verl/b.py")
+    await world.settle()
+    await world.finish("failure", log=listed.replace("2.7.1", "2.8.0") + DIED)
+    said = str(world.check("unit", red.head_sha).summary)
+    assert f"last green run (`{green.head_sha[:7]}`, " in said
+    assert "`torch-npu` `2.7.1` → `2.8.0`." in said
+    assert f"/compare/{green.head_sha}...{red.head_sha}" in said

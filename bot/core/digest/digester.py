@@ -117,6 +117,7 @@ class Digester:
         best, progress = choice.best, reader.clock.progress()
         whole: Any = {"lines": lines, "bytes": self.bytes, "progress": progress, "tail": tail}
         whole |= {"last": reader.last_text, "found": _found(best)}
+        whole["environment"] = dict(reader.steps.environment.known)
         if best is None:
             return Digest(title="Nothing in this log failed", **whole)
         annotations = self._annotations(choice, best)

@@ -4,6 +4,7 @@ import re
 from collections import deque
 from typing import NamedTuple
 
+from bot.core.digest.environment import Environment
 from bot.core.digest.progress import ProgressClock
 
 _MAX_STEPS = 256
@@ -66,6 +67,7 @@ class JobSteps:
         self.hydra: deque[tuple[int, int]] = deque(maxlen=_MAX_TOLD)  # step and line of its words
         self.by_design: set[int] = set()  # in which a training may stop early on purpose
         self.not_run: set[tuple[int, int]] = set()  # the same of a program that did not begin
+        self.environment = Environment()
         self._clock = clock
         self._from = 0
         self._ends: dict[int, StepEnd] = {}
@@ -76,10 +78,14 @@ class JobSteps:
         self._from = no
         self.number += 1
 
-    def note(self, no: int, text: str, calm: int) -> None:
+    def note(self, no: int, text: str, calm: int) -> int:
+        """Remember what a line tells of the steps; return how many of the next may tell more."""
+        if _TELLS.search(text) is not None:
+            self._tell(no, text, calm)
+        return self.environment.take(text)
+
+    def _tell(self, no: int, text: str, calm: int) -> None:
         """Remember words that tell how a process or the last step ended."""
-        if _TELLS.search(text) is None:
-            return
         if _HYDRA.match(text):
             self.hydra.append((self.number, no))
         elif text.startswith(_POST):

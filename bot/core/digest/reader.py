@@ -146,7 +146,7 @@ class Reader:
         return not self.traces.busy and not self._in_report and no > self._script
 
     def _line(self, line: Line) -> None:
-        self.steps.note(line.no, line.text, self.board.calm)
+        self._claimant(line.no, self.steps.note(line.no, line.text, self.board.calm))
         if _METRICS.search(line.text) and self.clock.read(line.no, line.text, line.wall):
             return
         if '" 200' in line.text and _SERVED.search(line.text):

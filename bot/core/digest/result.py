@@ -69,6 +69,7 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     that was read: all of it if `unread` is None. `tail` holds the last lines that say something,
     of the failed step if the log shows one; `last` is the last one that the job itself printed.
     `failed_tests` are those that made the job fail, if nothing else did.
+    `environment` is what it ran with: the name of a package or of another part, and its version.
     `hidden` is only of a job that passed: a process of it ended badly, and this is the cause.
     """
 
@@ -92,6 +93,7 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     unread: Unread | None = None
     hidden: bool = False
     failed_tests: tuple[str, ...] = ()
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def what(self) -> str:

@@ -46,6 +46,7 @@ _WORDS = (
     # ends
     "Post job cleanup", "[Ee]arly[- ]?stop", "\\btimeout -?\\w", "topp?(?:ed|ing) early",
     "提前", "早停", "verride", "Total training steps", "没有那个文件",
+    "ascend-ci:   ", "Digest: sha256:", "npu-smi \\d", "Package {2,}Version",
     "^(?:not )?(?:OK|ok)(?: [\\d(]|$)", "% tests passed", "exiting program",
 )  # fmt: skip
 TRIGGERS = "(?m)" + "|".join(_WORDS)

@@ -1,10 +1,11 @@
 """What a suite usually takes and measures: its last good runs that were for no pull request."""
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from statistics import median
 
 from bot.core.digest.result import Progress
+from bot.core.model.ids import Sha
 from bot.core.model.runs import Outcome
 
 
@@ -22,6 +23,15 @@ class PastEnd:
 
     outcome: Outcome
     failed_tests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LastGreen:
+    """The last run of the same work that passed, and what it ran with."""
+
+    sha: Sha
+    ended_at: datetime
+    environment: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)

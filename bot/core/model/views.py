@@ -10,7 +10,7 @@ from bot.core.model.rayjobs import RayJob
 from bot.core.model.run_events import RunEvent
 from bot.core.model.runs import Run
 from bot.core.model.selections import StoredSelection
-from bot.core.model.usual import UNKNOWN_USUAL, PastEnd, Usual
+from bot.core.model.usual import UNKNOWN_USUAL, LastGreen, PastEnd, Usual
 from bot.core.policy.models import Language
 
 RECEIPT = "eyes"
@@ -154,6 +154,7 @@ class SuiteView:
     rayjobs: tuple[RayJob, ...]
     usual: Usual = UNKNOWN_USUAL
     past: tuple[PastEnd, ...] = ()  # of a suite in quarantine: the last ends, newest first
+    green: LastGreen | None = None  # of a run that failed
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.core.digest.result import UNKNOWN, Digest, Found, Location, Progress
 from bot.core.github.limits import ANNOTATIONS_A_REQUEST
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import LogRead
+from bot.core.model.run_events import LogRead, RunEvent
 from bot.core.model.runs import Run
 from bot.core.model.views import SuiteView
 
@@ -105,6 +105,16 @@ def infra_of(view: SuiteView) -> bool:
     """Return True if the cause of a failure is proven to be the infrastructure's."""
     cause = best(view).cause
     return cause is not None and is_proven(view.run, cause)
+
+
+def environment_of(events: Iterable[RunEvent], jobs: Iterable[RayJob]) -> dict[str, str]:
+    """Return what a run ran with: what its first RayJob tells counts, then the Actions log."""
+    told = [job.digest for job in jobs if job.digest]
+    logs = [item.what.digest for item in events if isinstance(item.what, LogRead)]
+    known: dict[str, str] = {}
+    for digest in [*told, *(log for log in logs if log)]:
+        known = digest.environment | known
+    return known
 
 
 def failed_tests_of(view: SuiteView) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from bot.core.model.views import CheckWrite, SuiteView
 from bot.core.report.context import Context, MarkdownWriter, address
 from bot.core.report.digest import NO_LOG, best, pace, progress_of
 from bot.core.report.ends import Ending, advice, outcome_title
+from bot.core.report.environment import since_green
 from bot.core.report.failure import (
     annotations,
     failure_summary,
@@ -134,6 +135,7 @@ def _summary(
         news = list(_ended(writer, view, end, title))
     rest: list[Section] = [
         of_run(writer, view, now),
+        since_green(writer, view, now) if bad else "",
         timeline(writer, view, title, now),
         followed(writer, view, now),
         what(writer, view, brief=bad),

@@ -4,6 +4,7 @@
 """
 
 from bot.core.messages.en.advice import ADVICE
+from bot.core.messages.en.environment import ENVIRONMENT
 from bot.core.messages.en.policy import POLICY
 from bot.core.messages.en.quarantine import QUARANTINE
 from bot.core.messages.en.reasons import REASONS
@@ -11,4 +12,4 @@ from bot.core.messages.en.replies import REPLIES
 from bot.core.messages.en.reports import REPORTS
 from bot.core.messages.en.words import WORDS
 
-EN = {**WORDS, **REPORTS, **ADVICE, **REPLIES, **REASONS, **POLICY, **QUARANTINE}
+EN = {**WORDS, **REPORTS, **ADVICE, **REPLIES, **REASONS, **POLICY, **QUARANTINE, **ENVIRONMENT}
