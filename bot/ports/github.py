@@ -172,6 +172,9 @@ class GitHub(Protocol):
         A page at a time, newest first; the caller may stop early.
         """
 
+    async def workflow_states(self, repo: Repo) -> dict[str, str]:
+        """Return the state of each workflow by its path, such as `active`."""
+
     async def actions_run(self, repo: Repo, run_id: int) -> WorkflowRun:
         """Read one run: the source of truth at its end."""
 

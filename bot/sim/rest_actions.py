@@ -7,7 +7,7 @@ from bot.sim.clock import stamp
 from bot.sim.errors import not_found
 from bot.sim.model import Job, Run, Workflow
 from bot.sim.server import Answer, Call, Routes, paged
-from bot.sim.shapes import job_json, run_json
+from bot.sim.shapes import job_json, run_json, workflow_json
 
 ACTIONS = "/repos/{owner}/{repo}/actions"
 RUN = f"{ACTIONS}/runs/{{run_id}}"
@@ -30,6 +30,12 @@ async def _dispatch(call: Call) -> Answer:
     shown = run_json(call.state, run)
     data = {"workflow_run_id": run.id, "run_url": shown["url"], "html_url": shown["html_url"]}
     return Answer(data)
+
+
+@ROUTES.on("GET", f"{ACTIONS}/workflows", "actions")
+async def _list_workflows(call: Call) -> Answer:
+    known = call.sim.actions.workflows.of(call.repo)
+    return paged(call, [workflow_json(call.state, one) for one in known], "workflows")
 
 
 def _run(call: Call) -> Run:

@@ -6,6 +6,7 @@ from urllib.parse import quote
 from bot.sim import model as m
 from bot.sim.clock import stamp
 from bot.sim.git import ChangedFile, CommitInfo
+from bot.sim.merging import merge_of
 from bot.sim.payloads import Json, example, fields
 
 
@@ -127,6 +128,14 @@ def pull_simple(state: m.State, pull: m.Pull, *, webhook: bool = False) -> Json:
     return data | ({"assignee": None, "merge_commit_sha": pull.merge_sha} if webhook else {})
 
 
+def _mergeable(state: m.State, pull: m.Pull, *, webhook: bool) -> Json:
+    """Build what is known of the merge; a webhook comes before GitHub has tried it."""
+    if webhook or pull.state == "closed":
+        return {"mergeable": None, "mergeable_state": "unknown"}
+    merges = merge_of(pull, state.clock.now()) is not None
+    return {"mergeable": merges, "mergeable_state": "clean" if merges else "dirty"}
+
+
 def pull_json(state: m.State, pull: m.Pull, *, webhook: bool = False) -> Json:
     """Build a pull request as its own page and webhooks show it."""
     git = pull.repo.git
@@ -135,7 +144,7 @@ def pull_json(state: m.State, pull: m.Pull, *, webhook: bool = False) -> Json:
         **pull_simple(state, pull, webhook=webhook),
         **example("pull_request_details", state.url),
         "merged": pull.merged_at is not None,
-        "mergeable": None if pull.state == "closed" else True,
+        **_mergeable(state, pull, webhook=webhook),
         "merged_by": user_json(state, pull.merged_by) if pull.merged_by else None,
         "comments": len(state.comments_of(pull)),
         "commits": len(git.between(pull.base_sha, pull.head_sha)),

@@ -312,27 +312,8 @@ async def test_a_run_that_was_deleted_is_missed_in_the_list(githubs: World) -> N
 
 
 async def test_one_that_github_does_not_start_is_not_green_and_says_why(githubs: World) -> None:
-    await one_that_github_never_starts_is_not_green_and_says_why(githubs)
     await a_run_that_waits_for_githubs_own_approval_says_so_on_the_gate(githubs)
     await drafts_and_strangers_wait_for_github_and_dry_runs_do_not(githubs)
-
-
-async def one_that_github_never_starts_is_not_green_and_says_why(world: World) -> None:
-    pull = pushed(world, path="npu/never.py")
-    await world.settle()
-    await world.pass_time(9 * 60 + 50)
-    assert stands(world, pull)[0] == "in_progress"
-    await world.pass_time(60)
-    assert stands(world, pull)[1] == "failure"
-    gate = world.gate(pull.head_sha)
-    assert "GitHub did not start the workflow" in (gate.summary or "")
-    assert "GitHub did not start the workflow" in (check(world, pull).title or "")
-    world.github.people.rerun_check(check(world, pull).id, "maintainer")
-    await world.pass_time(10)
-    assert "nothing to run again" in (check(world, pull).summary or "")
-    late = await started(world, pull)  # somebody has enabled the workflow
-    await ended(world, late)
-    assert stands(world, pull)[1] == "success"
 
 
 async def a_run_that_waits_for_githubs_own_approval_says_so_on_the_gate(world: World) -> None:

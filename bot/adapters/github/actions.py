@@ -54,6 +54,15 @@ class ActionsCalls(Api):
         call = get(repo, "started_runs", url, event=event, created=_created(since, until))
         return self._pages(repo, call, "workflow_runs", decode.actions_run)
 
+    async def workflow_states(self, repo: Repo) -> dict[str, str]:
+        """Return the state of each workflow that GitHub knows, by its path."""
+        call = get(repo, "workflows", "/repos/{owner}/{repo}/actions/workflows?per_page=100")
+        return dict(
+            await self._list(
+                repo, call, "workflows", lambda data: (str(data["path"]), str(data["state"]))
+            )
+        )
+
     async def actions_run(self, repo: Repo, run_id: int) -> WorkflowRun:
         """Return a run."""
         return await self._read(repo, get(repo, "actions_run", RUN, id=run_id), decode.actions_run)

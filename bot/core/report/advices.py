@@ -12,7 +12,6 @@ FIX_FIRST = frozenset(
         "refused_other",
         "run_hidden",
         "run_no_job",
-        "run_not_started",
         "run_startup",
         "run_app_removed",
     }
@@ -38,7 +37,6 @@ ADVICE = {
     "run_not_taken": "advice_github",
     "run_deleted": "advice_deleted",
     "run_hidden_rerun": "advice_github",
-    "run_not_started": "advice_not_started",
     "run_app_removed": "advice_install",
     "run_hidden": "advice_workflow",
     "refused_again": "advice_push",

@@ -7,6 +7,7 @@ from bot.core.report.context import MarkdownWriter
 from bot.core.report.ends import Ending, advice
 from bot.core.report.sections import Section
 from bot.core.report.standing import GateReason, Standing, SuiteState, optional_suites
+from bot.core.report.waits import github_todo
 from bot.core.report.words import can_run_again, is_hidden
 
 
@@ -27,9 +28,7 @@ def next_command(writer: MarkdownWriter, view: GateView, stand: Standing) -> Sec
             start = writer.text("gate_draft_now", command=writer.command("run")) if now else ""
             text = sentences(writer.text("gate_draft_why"), start)
         case GateReason.GITHUB:
-            urls = {line.run.actions_url for line in stand.at(SuiteState.GITHUB) if line.run}
-            links = [link for url in sorted(urls) if (link := writer.link("link_actions", url))]
-            text = writer.text("gate_github_why", links=listing(links, limit=20))
+            text = github_todo(writer, stand)
         case GateReason.COMMAND:
             wanted = [line for line in stand.required if line.stand is SuiteState.COMMAND]
             names = [line.suite for line in wanted]

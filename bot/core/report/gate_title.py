@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from bot.core.messages import Message
+from bot.core.messages import NOTHING, Message
 from bot.core.messages.words import capital, clock, listing, lower
 from bot.core.model.ids import short
 from bot.core.model.runs import Outcome, Run
@@ -28,6 +28,7 @@ from bot.core.report.words import (
     stopped_by,
     where,
 )
+from bot.core.runs.not_started import is_not_started
 
 # Reasons that add nothing to "failed".
 _SAY_NOTHING = frozenset({"run_failed", "run_timed_out"})
@@ -59,8 +60,7 @@ def gate_title(writer: MarkdownWriter, view: GateView, stand: Standing, now: dat
             suites = writer.count("suite", len(stand.at(SuiteState.APPROVAL)))
             return writer.text("gate_approval", suites=suites, sha=short(view.sha))
         case GateReason.DRAFT | GateReason.COMMAND | GateReason.GITHUB:
-            names = _names(writer, _at(stand, SuiteState(stand.kind.value)))
-            return writer.text(f"gate_{stand.kind}", suites=names)
+            return _waiting_for_people(writer, stand)
         case GateReason.RUNNING:
             return _running(writer, stand, now)
         case GateReason.PASSED:
@@ -113,6 +113,19 @@ def _inner(error: Message) -> str:
 
 def _at(stand: Standing, where: SuiteState) -> tuple[SuiteLine, ...]:
     return tuple(line for line in stand.required if line.stand is where)
+
+
+def _waiting_for_people(writer: MarkdownWriter, stand: Standing) -> str:
+    """Return which suites somebody has to start, or why GitHub does not start them."""
+    names = _names(writer, _at(stand, SuiteState(stand.kind.value)))
+    runs = [line.run for line in _at(stand, SuiteState.GITHUB) if line.run]
+    reasons = {run.why if is_not_started(run) else NOTHING for run in runs}
+    if not any(reasons):
+        return writer.text(f"gate_{stand.kind}", suites=names)
+    if len(reasons) > 1:
+        return writer.text("gate_github_help", suites=names)
+    why = capital(writer.words(reasons.pop()))
+    return writer.text("gate_not_started", why=why, suites=names)
 
 
 def _names(writer: MarkdownWriter, lines: Iterable[SuiteLine]) -> str:

@@ -66,7 +66,7 @@ class SuiteState(StrEnum):
     RED = "red"
     DRAFT = "draft"
     APPROVAL = "approval"
-    GITHUB = "github"  # somebody has to approve it there
+    GITHUB = "github"  # somebody has to do something there
     COMMAND = "command"
     OPEN = "open"
     GREEN = "green"
@@ -268,7 +268,7 @@ def _stand(choices: list[SelectionDetails], run: Run | None, *, auto: bool) -> S
         passed = run.outcome is Outcome.SUCCESS or is_not_in(run)
         return SuiteState.GREEN if passed else SuiteState.RED
     approved = _trusted(choices)
-    if run and on_github(run.snapshot, run.state):
+    if run and on_github(run):
         return SuiteState.GITHUB
     if run:
         waits = run.state is State.NEEDS_APPROVAL and not approved

@@ -1,12 +1,13 @@
 """How a wait ends: most end by themselves, and others need somebody."""
 
-from bot.core.messages.words import sentences
+from bot.core.messages.words import listing, sentences
 from bot.core.model.runs import Run, State
 from bot.core.planning.permissions import by_command
 from bot.core.policy.selection import POLICY_PATH
 from bot.core.report.context import MarkdownWriter
 from bot.core.report.standing import Standing, SuiteState
 from bot.core.report.words import reason
+from bot.core.runs.not_started import is_not_started
 
 _WAITS = {
     "submitter_silent": "wait_submitter",
@@ -26,6 +27,12 @@ _WAITS = {
     "rayjob_not_confirmed": "wait_end",
     "github_refuses": "wait_github",
     "waits_approval_github": "wait_approval_github",
+    "unstarted_conflict": "wait_conflict",
+    "unstarted_skip": "wait_skip",
+    "unstarted_disabled": "wait_disabled",
+    "unstarted_inactive": "wait_disabled",
+    "unstarted_refused": "wait_refused",
+    "unstarted_unknown": "wait_unstarted",
 }
 _QUEUED = {"wait_submitter": "wait_submitter_start"}  # nothing of it runs yet
 # A command of a maintainer overrides these limits.
@@ -69,3 +76,13 @@ def gate_wait(writer: MarkdownWriter, stand: Standing) -> str:
     said, run = found.popitem()
     alone = len([said for _, said in told if said]) == 1 and len(stand.required) > 1
     return writer.text("wait_of", suite=writer.code(run.suite), said=said) if alone else said
+
+
+def github_todo(writer: MarkdownWriter, stand: Standing) -> str:
+    """Return what somebody has to do on GitHub, so that suites start or go on."""
+    runs = [line.run for line in stand.at(SuiteState.GITHUB) if line.run]
+    todo = dict.fromkeys(wait_how(writer, run) for run in runs if is_not_started(run))
+    urls = {run.actions_url for run in runs if not is_not_started(run)}
+    links = [link for url in sorted(urls) if (link := writer.link("link_actions", url))]
+    approve = writer.text("gate_github_why", links=listing(links, limit=20)) if urls else ""
+    return sentences(*todo, approve)

@@ -32,7 +32,6 @@ SUSPECT = {
     "run_skipped": "kind_nothing_ran",
     "run_no_job": "kind_nothing_ran",
     "run_startup": "kind_nothing_ran",
-    "run_not_started": "kind_nothing_ran",
 }
 _RAN_NOTHING = frozenset({"run_skipped", "run_idle", "run_startup"})
 # Of the ends that were never learned, those to which no workflow of a change can have led.

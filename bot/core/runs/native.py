@@ -17,10 +17,11 @@ from bot.core.model.workflow_runs import WorkflowRun
 from bot.core.policy.models import Policy, Start
 from bot.core.runs.attribution import STARTS_WITHIN
 from bot.core.runs.cancellation import end_stopped, why_to_stop
+from bot.core.runs.not_started import ASK_AFTER, UNKNOWN, ask_again, is_not_started
 from bot.core.runs.observed import Observed
 from bot.core.runs.offline import LOOK_AT_LABEL
 from bot.core.runs.reconcile_input import ReconcileInput
-from bot.core.runs.steps import Bind, End, ReadEnd, Step, Wait
+from bot.core.runs.steps import AskWhyNotStarted, Bind, End, ReadEnd, Step, Wait
 
 # `workflow_run` runs on another commit, and a `merge_group` has a commit of its own.
 EVENTS = ("pull_request", "pull_request_target", "push")
@@ -33,7 +34,6 @@ LOOK_EVERY = timedelta(hours=1)
 WAITS = Message("waits_github")
 TO_APPROVE = Message("waits_approval_github")
 UNREQUESTED = Message("selected_by_github")
-_NOT_STARTED = Message("run_not_started")
 _FOLDER = ".github/workflows/"
 
 
@@ -137,13 +137,20 @@ def wait_for_start(given: ReconcileInput, observed: Observed) -> Step:
         found = observed.native
         about = (found.url, found.event, found.own_jobs)
         return Bind(found.actions_run_id, found.attempt, *about)
-    until, why = run.created_at + STARTS_WITHIN, _NOT_STARTED
+    until, now = run.created_at + STARTS_WITHIN, given.now
     if observed.unclear is not None:
         told_at, unclear = observed.unclear
-        until, why = min(until, told_at + LATE_PULL), unclear.why
-    if given.now >= until:
-        return End(Outcome.BROKEN, why)
-    return Wait(State.QUEUED, until, WAITS)
+        until = min(until, told_at + LATE_PULL)
+        if now >= until:
+            return End(Outcome.BROKEN, unclear.why)
+        return Wait(State.QUEUED, until, WAITS)
+    ask_at = run.created_at + ASK_AFTER
+    if now < ask_at:
+        return Wait(State.QUEUED, ask_at, WAITS)
+    again = ask_again(run, now)
+    if now >= until:
+        return AskWhyNotStarted(Wait(State.QUEUED, again, UNKNOWN))
+    return AskWhyNotStarted(Wait(State.QUEUED, min(again, until), WAITS))
 
 
 def end_if_unwanted(given: ReconcileInput) -> End | None:
@@ -175,6 +182,7 @@ def look_for_missed_end(given: ReconcileInput) -> ReadEnd | None:
     return ReadEnd(LOOK_EVERY) if given.now - since >= LOST_AFTER else None
 
 
-def on_github(snapshot: Snapshot, state: State) -> bool:
-    """Return True if a run waits for an approval on GitHub's own pages."""
-    return snapshot.native and state is State.NEEDS_APPROVAL
+def on_github(run: Run) -> bool:
+    """Return True if somebody has to do something on GitHub before a run can go on."""
+    asks = run.state is State.NEEDS_APPROVAL or is_not_started(run)
+    return run.snapshot.native and asks

@@ -121,7 +121,15 @@ class Bind:
     own_jobs: tuple[OwnJob, ...] = ()  # of the suite
 
 
-Asking = ReadEnd | FindRayJobs | ReadLog | SendCancel | DeleteRayJobs  # of GitHub or the submitter
+@dataclass(frozen=True, slots=True)
+class AskWhyNotStarted:
+    """Ask GitHub why it has not started the Actions run; ``otherwise``: it does not say."""
+
+    otherwise: Wait
+
+
+# Of GitHub or the submitter.
+Asking = AskWhyNotStarted | ReadEnd | FindRayJobs | ReadLog | SendCancel | DeleteRayJobs
 Saving = Wait | RequestStop | Conclude | End | CleanedUp | Bind  # needs only the database
 Starting = Acquire | Dispatch | Search
 Step = Asking | Saving | Starting

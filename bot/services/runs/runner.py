@@ -24,6 +24,7 @@ from bot.services.rayjobs.digesters import Digesters
 from bot.services.runs.claims import Claims
 from bot.services.runs.dispatcher import Dispatcher
 from bot.services.runs.ledger import Ledger
+from bot.services.runs.not_started import NotStarted
 from bot.services.runs.observer import RunObserver
 from bot.services.runs.submitter_health import SubmitterHealth
 from bot.services.workers import LEASE_S, Deps, Service
@@ -54,6 +55,7 @@ class RunReconciler(Service):
         self._ledger = Ledger(deps)
         self._dispatcher = Dispatcher(deps, self._ledger, claims)
         self._observer = RunObserver(deps, self._ledger, digesters, rayjobs)
+        self._not_started = NotStarted(deps)
         self._health = SubmitterHealth(rayjobs, self._clock) if rayjobs else None
         self._steps: set[asyncio.Task[None]] = set()
         self._log = get_log("runner")
@@ -233,6 +235,10 @@ class RunReconciler(Service):
 
     async def _ask(self, claimed: ClaimedRun, repo: Repo, step: steps.Asking) -> None:
         match step:
+            case steps.AskWhyNotStarted():
+                why = await self._not_started.why(repo, claimed.run)
+                told = replace(step.otherwise, why=why) if why else step.otherwise
+                await self._ledger.wait(claimed, told)
             case steps.ReadEnd():
                 await self._observer.read_end(claimed, repo, step)
             case steps.FindRayJobs():

@@ -22,7 +22,6 @@ from tests.core.report.suite_views import (
     LONG_AGO,
     LOST,
     NAME,
-    NATIVE,
     RAYJOB_FAILED,
     REFUSED,
     RUN_FAILED,
@@ -264,7 +263,6 @@ ENDS: Mapping[str, SuiteView] = {
     "broken-hidden": unsent(Message("run_hidden", workflow="npu_unit.yml")),
     "broken-hidden-rerun": unsent(Message("run_hidden_rerun", workflow="npu_unit.yml")),
     **{f"broken-{key.replace('_', '-')}": refused(key) for key in REFUSED},
-    "broken-not-started": unsent(Message("run_not_started"), snapshot=NATIVE, dispatched_at=None),
     "broken-app-removed": unsent(Message("run_app_removed")),
     "broken-unasked": s.suite(
         s.done(Outcome.BROKEN, "", stop_request=s.stop_request(StopReason.CANCEL, "carol"))

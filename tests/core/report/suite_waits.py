@@ -59,6 +59,19 @@ WAITS: Mapping[str, SuiteView] = {
     "queued-native-approval": s.suite(
         s.run(snapshot=NATIVE, suite="npu-unit", why=Message("waits_approval_github"))
     ),
+    **{
+        f"queued-native-{key}": s.suite(
+            s.run(snapshot=NATIVE, suite="npu-unit", why=Message(f"unstarted_{key}", **fields))
+        )
+        for key, fields in {
+            "conflict": {},
+            "skip": {"mark": "`[skip ci]`"},
+            "disabled": {"workflow": "`npu_unit.yml`"},
+            "inactive": {"workflow": "`npu_unit.yml`"},
+            "refused": {"error": "403 Actions has been disabled"},
+            "unknown": {},
+        }.items()
+    },
     "dispatching": s.suite(s.run(state=State.DISPATCHING, why=Message("waits_dispatched"))),
     "dispatching-refused": s.suite(
         s.run(

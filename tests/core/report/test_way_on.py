@@ -342,9 +342,9 @@ def test_a_green_run_without_a_rayjob_says_both() -> None:
     assert "If your change touched `ascend_multinode.yml`" in next_of(made, "en")
 
 
-def test_a_suite_that_is_not_started_names_conflicts_for_the_author_first() -> None:
-    said = next_of(check(ENDS["broken-not-started"]), "en")
-    assert said.startswith("**Next**: If the pull request has conflicts, resolve them. Else ask ")
+def test_a_suite_that_is_not_started_says_first_what_the_author_can_do() -> None:
+    said = check(WAITS["queued-native-unknown"]).summary
+    assert said.startswith("Push again, or close and reopen the pull request. If that does not ")
 
 
 def test_a_replaced_run_leaves_nothing_to_do() -> None:

@@ -63,8 +63,6 @@ ADVICE = {
     "wait_offline": "It is not because of your change. Ask a maintainer whether a runner with this "
     "label is online.",
     "wait_end": "You need not do anything: the bot asks again, up to the time limit.",
-    "advice_not_started": "If the pull request has conflicts, resolve them. Else ask a maintainer "
-    "whether {workflow} is disabled, or its filters differ from the suite's `paths`.",
     "advice_push": "Push a new commit: GitHub starts {workflow} for it.",
     # -- while a suite waits -------------------------------------------------------------------
     "wait_of": "{suite}: {said}",
@@ -82,6 +80,16 @@ ADVICE = {
     "wait_force": "To start it now, somebody with maintain permission comments {command}.",
     "wait_approval": "A maintainer looks at the commit, then presses **Approve & run** on {gate}, "
     "or comments {command}.",
+    "wait_conflict": "Resolve the conflicts and push: GitHub starts the workflow then.",
+    "wait_skip": "Push a commit without these words in its message: GitHub starts the workflow "
+    "then.",
+    "wait_disabled": "Somebody with write permission enables it in the Actions tab. Then push "
+    "again, or close and reopen the pull request.",
+    "wait_refused": "Ask a maintainer to look into the settings of the repository: Actions has to "
+    "be enabled, and the app needs its permissions. Then push again, or close and reopen the "
+    "pull request.",
+    "wait_unstarted": "Push again, or close and reopen the pull request. If that does not help, "
+    "ask a maintainer to look at the workflow's triggers and at the Actions tab.",
     "wait_approval_github": "Somebody with write permission approves it: {actions}.",
     "wait_submitter_start": "You need not do anything: it starts by itself when the submitter "
     "works again.",

@@ -70,8 +70,14 @@ REASONS = {
     "waits_approval_github": "somebody has to approve it on GitHub",
     "selected_base": "GitHub starts {workflow} for no pull request into {base}",
     "selected_by_github": "GitHub started it by its own filters",
-    "run_not_started": "GitHub did not start the workflow (perhaps conflicts, a disabled "
-    "workflow, or other path filters)",
+    "gate_github_help": "Waiting for somebody to help on GitHub: {suites}",
+    "gate_not_started": "{why}: {suites}",
+    "unstarted_conflict": "GitHub starts no workflow while the pull request has conflicts",
+    "unstarted_skip": "the head commit's message has {mark}, so GitHub starts no workflow",
+    "unstarted_disabled": "the workflow {workflow} is disabled on GitHub",
+    "unstarted_inactive": "GitHub has disabled {workflow}, for the repository was not active",
+    "unstarted_refused": "GitHub does not say whether Actions is enabled ({error})",
+    "unstarted_unknown": "GitHub has not started the workflow, and does not say why",
     "run_unclear": "GitHub does not say into which base its run merges: it can be of {pulls}. "
     "Close all but one of them, then push again",
     "run_unclear_pull": "#{number} into `{base}`",

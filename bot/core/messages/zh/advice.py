@@ -52,8 +52,6 @@ ADVICE = {
     "advice_github": "查看 GitHub 的状态页面。",
     "wait_offline": "原因不在本次改动。请联系维护者确认带该标签的 runner 是否在线。",
     "wait_end": "无需操作：机器人会继续查询，直到运行超时。",
-    "advice_not_started": "如果 PR 有冲突，请先解决；否则请联系维护者检查{workflow}是否被禁用，其"
-    "过滤条件与该套件的 `paths` 是否一致。",
     "advice_push": "推送一个新的提交，GitHub 会为它启动{workflow}。",
     # -- while a suite waits ----------------------------------------------------------------------
     "wait_of": "{suite}：{said}",
@@ -67,6 +65,14 @@ ADVICE = {
     "wait_pool": "请联系维护者在{path}中调大该资源池的 `npus`，之后会自动启动；在此之前不会启动。",
     "wait_force": "要现在启动，请有 maintain 权限的成员评论{command}。",
     "wait_approval": "请维护者查看该提交，然后在{gate}上点 **批准并运行**，或评论{command}。",
+    "wait_conflict": "请解决冲突并推送，GitHub 随后会启动工作流。",
+    "wait_skip": "请推送一个说明中没有这些字样的提交，GitHub 随后会启动工作流。",
+    "wait_disabled": "请有 write 权限的成员在 Actions 页面启用它，然后重新推送，或者关闭再重新打开 "
+    "PR。",
+    "wait_refused": "请维护者检查仓库设置：Actions 须已启用，应用须有所需的权限。然后重新推送，或者"
+    "关闭再重新打开 PR。",
+    "wait_unstarted": "请重新推送，或者关闭再重新打开 PR。如果仍未启动，请维护者检查工作流的触发条"
+    "件和 Actions 页面。",
     "wait_approval_github": "请有 write 权限的成员批准：{actions}。",
     "wait_submitter_start": "无需操作：提交服务恢复后会自动启动。",
     "advice_unread_job": "打开{actions}中的作业{job}，查看失败的步骤。整个运行显示成功，可能是因为"

@@ -66,8 +66,14 @@ REASONS = {
     "waits_approval_github": "需要有人在 GitHub 上批准",
     "selected_base": "对合入 {base} 的合并请求，GitHub 不会启动 {workflow}",
     "selected_by_github": "GitHub 按其过滤条件启动",
-    "run_not_started": "GitHub 没有触发工作流（可能是 PR 有冲突、工作流被禁用，或过滤条件与套件的 "
-    "paths 不一致）",
+    "gate_github_help": "等待有人在 GitHub 上处理：{suites}",
+    "gate_not_started": "{why}：{suites}",
+    "unstarted_conflict": "PR 有冲突时，GitHub 不会启动工作流",
+    "unstarted_skip": "head 提交的说明中有 {mark}，因此 GitHub 不会启动工作流",
+    "unstarted_disabled": "工作流 {workflow} 在 GitHub 上已被禁用",
+    "unstarted_inactive": "仓库长期没有活动，GitHub 已禁用 {workflow}",
+    "unstarted_refused": "GitHub 没有说明 Actions 是否已启用（{error}）",
+    "unstarted_unknown": "GitHub 没有启动工作流，也没有说明原因",
     "run_unclear": "GitHub 没有说明这次运行要合入哪个目标分支，可能是：{pulls}。请只保留其中一个 "
     "PR，然后重新推送",
     "run_unclear_pull": "#{number} 合入 `{base}`",
