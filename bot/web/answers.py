@@ -1,4 +1,4 @@
-"""The JSON of the read API. Of a log it contains only the cause, redacted."""
+"""The JSON of the read API. Of a log it contains only the cause and versions, redacted."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -11,6 +11,7 @@ from bot.core.model.rayjobs import RayJob
 from bot.core.model.repos import Repo
 from bot.core.model.runs import Run
 from bot.core.queue.state import Pause
+from bot.core.report.digest import environment_of
 from bot.core.runs.timeline import in_order, line_of
 from bot.store.audit import Audited
 from bot.store.run_reads import ListedRun, RunStory
@@ -66,6 +67,7 @@ def story_json(told: RunStory) -> dict[str, Any]:
         ],
         "facts": [_fact(run_event) for run_event in in_order(told.run_events)],
         "rayjobs": [_rayjob(job) for job in told.rayjobs],
+        "environment": environment_of(told.run_events, told.rayjobs),
     }
 
 

@@ -19,7 +19,6 @@ FAILED {FLAKY} - RuntimeError: the device hangs
 ==== 1 failed, 3 passed in 3.21s ====
 ##[error]Process completed with exit code 1.
 """
-CRASH = "Fatal Python error: Aborted\n##[error]Process completed with exit code 134.\n"
 
 
 def quarantined(until: str, what: str = "suite: unit") -> str:
@@ -83,8 +82,6 @@ async def test_a_quarantine_of_tests_excuses_a_job_that_only_they_failed(world: 
     for path, log, found in (
         ("verl/a.py", REPORT, "success"),
         ("verl/b.py", REPORT.replace("test_b", "test_c"), "failure"),
-        ("verl/c.py", CRASH, "failure"),
-        ("verl/d.py", CRASH.replace("##", f"FAILED {FLAKY} - no\n##"), "failure"),
     ):
         pull, run = await opened(world, path)
         assert gate(world, pull)[0] is None
@@ -92,14 +89,9 @@ async def test_a_quarantine_of_tests_excuses_a_job_that_only_they_failed(world: 
         assert gate(world, pull)[0] == found, path
     two = WORKFLOW + "  other:\n    runs-on: ${{ inputs.runner }}\n    steps: [{run: echo b}]\n"
     world.github.people.push_branch("maintainer", {".github/workflows/unit.yml": two}, None)
-    for path, jobs, found in (
-        ("verl/e.py", {"other": "success"}, "success"),
-        ("verl/f.py", {}, "failure"),  # what made the second job fail is not known
-    ):
-        pull, run = await opened(world, path)
-        world.github.actions.finish(run, "failure", log=REPORT, jobs=jobs)
-        await world.settle()
-        assert gate(world, pull)[0] == found, path
+    pull, run = await opened(world, "verl/c.py")
+    await ended(world, run, REPORT)  # what made the other job fail is not known
+    assert gate(world, pull)[0] == "failure"
 
 
 async def test_the_quarantine_of_a_pull_request_is_named_and_does_not_hold_for_itself(

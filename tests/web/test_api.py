@@ -43,6 +43,7 @@ DIGEST = Digest(
     hint="Use less.",
     lines=9,
     bytes=400,
+    environment={"torch-npu": "2.7.1"},
 )
 
 
@@ -80,6 +81,8 @@ async def test_runs_are_listed_and_one_is_told_whole_without_a_line_of_its_log(
     answer = await server.get(f"/api/v1/runs/{one.id}")
     assert answer.status == 200
     assert listed.items() <= answer.data.items()
+    assert answer.data["environment"] == {"torch-npu": "2.7.1"}
+    assert answer.data["quarantine"] == []
     assert answer.data["wants"] == [{"source": "pr:1", "auto": True, "by": ""}]
     assert answer.data["facts"] == [
         {
