@@ -166,7 +166,7 @@ class LogRead(_What, frozen=True):
     digest: Digest | None = None
     problem: Message = NOTHING
     step: str = ""  # of the job that was read: the name of the first step that failed
-    partial: bool = False  # more failed than this log can tell: another job, or the suite never ran
+    partial: bool = False  # another job of the suite failed, too
 
 
 class RayJobSeen(_What, frozen=True):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.core.digest.result import UNKNOWN, Digest, Found, Location, Progress
 from bot.core.github.limits import ANNOTATIONS_A_REQUEST
 from bot.core.model.rayjobs import RayJob
-from bot.core.model.run_events import LogRead, RunEvent
+from bot.core.model.run_events import LogRead, RunEvent, WorkflowRunEnded
 from bot.core.model.runs import Run
 from bot.core.model.views import SuiteView
 
@@ -118,9 +118,13 @@ def environment_of(events: Iterable[RunEvent], jobs: Iterable[RayJob]) -> dict[s
 
 
 def failed_tests_of(view: SuiteView) -> tuple[str, ...]:
-    """Return the tests that made a run fail if nothing else did; a RayJob's log names none."""
-    log = _last_log(view)
-    if log.partial or log.digest is None or view.run.snapshot.suite.rayjob:
+    """Return the tests that made a run fail if nothing else did; a RayJob's log names none.
+
+    Those of a job that the suite needs are not its own, which never ran.
+    """
+    log, ends = _last_log(view), (item.what for item in view.run_events)
+    needed = any(isinstance(end, WorkflowRunEnded) and end.needed for end in ends)
+    if log.partial or needed or log.digest is None or view.run.snapshot.suite.rayjob:
         return ()
     return log.digest.failed_tests
 

@@ -210,10 +210,10 @@ class RunObserver(Service):
         job_id = None
         try:
             jobs = _of_suite(claimed, await self._jobs(claimed, repo))
-            seen = fold(run, claimed.run_events)
-            passed = seen.conclusion == "success" and not run.snapshot.suite.rayjob
+            conclusion = fold(run, claimed.run_events).conclusion
+            passed = conclusion == "success" and not run.snapshot.suite.rayjob
             job = _on_label(run, jobs) if passed else _telling(jobs)
-            partial = len(_failed(jobs)) > 1 or bool(seen.end and seen.end.needed)
+            partial = len(_failed(jobs)) > 1
             read, job_id = await self._log_of(run, repo, job, passed=passed, partial=partial)
         except Permanent as error:
             if not error.is_gone and self._has_just_ended(claimed):  # it may be a slip

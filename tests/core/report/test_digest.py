@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bot.core.digest.result import Digest, Found, Location, Progress
 from bot.core.messages import quote
-from bot.core.model.run_events import LogRead
+from bot.core.model.run_events import LogRead, WorkflowRunEnded
 from bot.core.model.runs import Outcome
 from bot.core.report.digest import (
     Pace,
@@ -34,6 +34,10 @@ def test_failed_tests_are_those_of_the_one_job_that_failed() -> None:
     several = replace(log, partial=True)
     assert failed_tests_of(s.suite(run, s.run_event("14:20", several))) == ()
     assert failed_tests_of(s.suite(run)) == ()
+    events = [s.run_event("14:20", log), s.run_event("14:19", WorkflowRunEnded(1, "failure"))]
+    assert failed_tests_of(s.suite(run, *events)) == ("a.py::t",)
+    of_another = s.run_event("14:19", WorkflowRunEnded(1, "failure", needed="build"))
+    assert failed_tests_of(s.suite(run, *events, of_another)) == ()
     of_rayjob = dataclasses.replace(run, snapshot=s.SNAPSHOT)
     assert failed_tests_of(s.suite(of_rayjob, s.run_event("14:20", log))) == ()
 
