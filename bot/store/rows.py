@@ -83,8 +83,14 @@ async def load_all(
     order: Iterable[sa.ColumnElement[Any]] = (),
 ) -> tuple[Value, ...]:
     """Load the values of a table's rows."""
-    found = await conn.execute(sa.select(table).where(*where).order_by(*order))
-    return tuple(load(kind, row) for row in found.mappings())
+    columns = tuple(order)
+    query = sa.select(table).where(*where).order_by(*columns) if where else _every(table, columns)
+    return await load_found(conn, kind, query, {})
+
+
+@cache
+def _every(table: sa.Table, order: tuple[sa.ColumnElement[Any], ...]) -> sa.Select[Any]:
+    return sa.select(table).order_by(*order)
 
 
 async def load_found(
