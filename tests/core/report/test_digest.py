@@ -17,6 +17,7 @@ from bot.core.report.digest import (
     cause_of,
     excerpt_of,
     failed_tests_of,
+    infra_of,
     metrics_of,
     pace,
     title_of,
@@ -40,6 +41,14 @@ def test_failed_tests_are_those_of_the_one_job_that_failed() -> None:
     assert failed_tests_of(s.suite(run, *events, of_another)) == ()
     of_rayjob = dataclasses.replace(run, snapshot=s.SNAPSHOT)
     assert failed_tests_of(s.suite(of_rayjob, s.run_event("14:20", log))) == ()
+
+
+def test_a_run_is_the_infrastructures_fault_if_its_log_proves_that() -> None:
+    run = s.done(Outcome.FAILURE, "x")
+    host = replace(s.HCCL, codes=("EJ0001",))
+    logs = [s.run_event("14:20", LogRead(1, digest=one)) for one in (host, s.OOM)]
+    proofs = [infra_of(s.suite(run, log)) for log in logs]
+    assert (proofs, infra_of(s.suite(run))) == ([True, False], False)
 
 
 PLACE = Location("a.py", 3, "too big")

@@ -27,8 +27,8 @@ QUARANTINE = {
     "quarantine_held": "{suite}处于隔离中，直到 {until}（UTC）：其失败不计入门禁。",
     "quarantine_held_tests": "{suite}的测试{tests}处于隔离中，直到 {until}（UTC）：若只有"
     "这些测试失败，则不计入门禁。",
-    "quarantine_ended": "{suite}的隔离{ago}结束：其失败重新计入门禁。",
-    "quarantine_ended_tests": "{suite}的测试{tests}的隔离{ago}结束：其失败重新计入门禁。",
+    "quarantine_ended": "{suite}的隔离已结束（{ago}）：其失败重新计入门禁。",
+    "quarantine_ended_tests": "{suite}的测试{tests}的隔离已结束（{ago}）：其失败重新计入门禁。",
     "quarantine_early": "{suite}的隔离尚未生效：它在 {until} 结束，而隔离最长 {days} 天。",
     "quarantine_early_tests": "{suite}的测试{tests}的隔离尚未生效：它在 {until} 结束，而隔离"
     "最长 {days} 天。",
