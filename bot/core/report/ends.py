@@ -284,7 +284,7 @@ def _unproven(end: Ending) -> str:
 # How to run it again, where that alone does not help.
 _RERUN = {
     "retry_not_infra": "rerun_same",
-    "retry_refused": "rerun_same",
+    "retry_refused": "rerun_later",
     "retry_fix_first": "rerun_fixed",
 }
 # Another run would end in the same way until somebody mends the workflow or the runner.

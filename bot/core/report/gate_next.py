@@ -8,7 +8,7 @@ from bot.core.report.ends import Ending, advice
 from bot.core.report.sections import Section
 from bot.core.report.standing import GateReason, Standing, SuiteState, optional_suites
 from bot.core.report.waits import github_todo
-from bot.core.report.words import can_run_again, is_hidden
+from bot.core.report.words import can_run_again, is_hidden, is_unknown, is_unknown_alone
 
 
 def next_command(writer: MarkdownWriter, view: GateView, stand: Standing) -> Section:
@@ -71,13 +71,20 @@ def _hidden(writer: MarkdownWriter, stand: Standing) -> str:
 def _mend(writer: MarkdownWriter, stand: Standing) -> str:
     """Return what to do about the only suite that is red; its check run knows more of a log."""
     red = [line.run for line in stand.required if line.stand is SuiteState.RED and line.run]
-    if len(red) != 1 or red[0].outcome is Outcome.CANCELLED:
+    if len(red) != 1:
         return ""
-    ran = red[0].started_at is not None
-    own = advice(writer, Ending(red[0], red[0].outcome or Outcome.BROKEN, on_runner=ran))
-    if red[0].outcome is Outcome.BROKEN and own:
-        return writer.text("next", hint=own)
-    return writer.text("gate_look", suite=writer.code(red[0].suite))
+    (run,) = red
+    if run.outcome is Outcome.CANCELLED:
+        by = run.stop_request.by if run.stop_request else ""
+        return writer.text("gate_ask", by=writer.code(by)) if by else ""
+    ran = run.started_at is not None
+    own = advice(writer, Ending(run, run.outcome or Outcome.BROKEN, on_runner=ran))
+    if run.outcome is Outcome.BROKEN and own:
+        whose = is_unknown(run) and not is_unknown_alone(run)
+        return sentences(writer.text("next", hint=own), writer.text("gate_whose") if whose else "")
+    look = writer.text("gate_look", suite=writer.code(run.suite))
+    perhaps = run.outcome is Outcome.FAILURE and not run.infra
+    return sentences(look, writer.text("gate_perhaps") if perhaps else "")
 
 
 def of_group(view: GateView) -> bool:

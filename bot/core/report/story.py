@@ -110,6 +110,8 @@ def timeline(writer: MarkdownWriter, view: SuiteView, title: str, now: datetime)
     shown = [span for span in phases(view) if not (idle and span.phase is RunPhase.RUNNER)]
     if len(shown) == 1 and shown[0].end is None and clock(shown[0].start, now) in title:
         shown = []
+    if view.run.why.key == "rayjob_end_unknown" and shown and shown[-1].end is None:
+        shown.pop()  # whether it still runs is not known
     told = [_phase(writer, span, view, now) for span in shown]
     lines = (capital(_JOINT.join(told)), _remarks(writer, view, now))
     return "\n\n".join(line for line in lines if line)

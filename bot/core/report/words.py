@@ -17,6 +17,7 @@ _BUTTON_ALONE = {
     "rerun_how": "rerun_button",
     "rerun_fixed": "rerun_fixed_button",
     "rerun_same": "rerun_same_button",
+    "rerun_later": "rerun_later_button",
 }
 _STOPPED_ALONE = ("drop_", "group_", "run_unwanted")
 _NAME_STATE = frozenset({"cancelled_by_person", "cancelled_for"})  # "cancelled by carol"

@@ -99,6 +99,22 @@ def test_a_gate_with_one_red_suite_says_the_next_step(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", TABLES)
+def test_a_gate_with_one_red_suite_says_whose_it_may_be(language: str) -> None:
+    whose = {
+        "en": (
+            "Your change may be the cause",
+            "It is not known whether your change",
+            "ask `carol`",
+        ),
+        "zh": ("可能与本次改动有关", "尚不清楚是否与本次改动有关", "询问 `carol`"),
+    }[language]
+    gates = ("failed-one", "failed-unknown-end", "failed-cancelled")
+    for words, name in zip(whose, gates, strict=True):
+        assert words in made(language)[f"gate {name}"].summary
+        assert words not in made(language)["gate failed-infra"].summary
+
+
+@pytest.mark.parametrize("language", TABLES)
 def test_every_time_of_day_is_said_to_be_utc(language: str) -> None:
     texts = [f"{check.title}\n{check.summary}" for check in made(language).values()]
     assert sum(" UTC" in text for text in texts) > 20

@@ -98,6 +98,12 @@ ADVICE = {
     "advice_hung": "At {pace} a step, {steps} take about {span}: it probably hung. Re-run it: "
     "if it hangs after step {step} again, look for the cause in your change; else it was "
     "probably the machine.",
-    "gate_hidden": "**Next**: Look at the check run of {suite}: its test most likely failed.",
+    "gate_hidden": "**Next**: Look at the check run of {suite}: its test most likely failed, "
+    "perhaps because of your change.",
+    "gate_ask": "If you do not know why, ask {by}.",
+    "gate_perhaps": "Your change may be the cause.",
+    "gate_whose": "It is not known whether your change is the cause.",
+    "rerun_later": "If it was still running, re-run it later: button above or {command}.",
+    "rerun_later_button": "If it was still running, re-run it later: button above.",
     "gate_look": "**Next**: Look at the check run of {suite}: it shows the log, and what to do.",
 }

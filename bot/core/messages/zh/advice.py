@@ -79,6 +79,12 @@ ADVICE = {
     "设置了 `continue-on-error`。",
     "advice_hung": "每步{pace}，{steps}约需{span}，因此很可能已卡住。请重跑一次：如果仍卡在"
     "第 {step} 步之后，请在本次改动中查找原因；否则多半是机器问题。",
-    "gate_hidden": "**下一步**：查看{suite}的检查项。GitHub 虽显示成功，但其测试很可能失败了。",
+    "gate_hidden": "**下一步**：查看{suite}的检查项。GitHub 虽显示成功，但其测试很可能失败了，"
+    "可能与本次改动有关。",
+    "gate_ask": "如不清楚原因，请询问 {by}。",
+    "gate_perhaps": "可能与本次改动有关。",
+    "gate_whose": "尚不清楚是否与本次改动有关。",
+    "rerun_later": "如果当时仍在运行，稍后可重跑：点上方按钮，或评论{command}。",
+    "rerun_later_button": "如果当时仍在运行，稍后可重跑：点上方按钮。",
     "gate_look": "**下一步**：查看{suite}的检查项，其中有日志和处理建议。",
 }
