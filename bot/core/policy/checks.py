@@ -137,7 +137,7 @@ def _inputs(path: Path, suite: Mapping[str, Any], _data: Mapping[str, Any]) -> I
 
 
 def _paths(path: Path, suite: Mapping[str, Any], _data: Mapping[str, Any]) -> Iterator[Problem]:
-    for name in ("paths", "env_paths"):
+    for name in ("paths", "env_paths", "bases"):
         patterns = [text for _, text in _texts(suite.get(name))]
         if patterns and all(text.startswith("!") for text in patterns):
             yield Problem((*path, name), Message("policy_only_excludes"))
@@ -152,6 +152,8 @@ def _native(path: Path, suite: Mapping[str, Any], data: Mapping[str, Any]) -> It
                 yield Problem((*path, "triggers", index), Message("policy_schedule_native"))
         return
     yield from _followed_once(path, suite, _mapping(data.get("suites")))
+    if suite.get("bases"):
+        yield Problem((*path, "bases"), Message("policy_bases_native"))
     for name in ("inputs", "settable"):
         if suite.get(name):
             yield Problem((*path, name), Message("policy_native_inputs"))

@@ -152,6 +152,12 @@ class Suite(PolicyPart):
         description="GitHub path filters; a changed file that matches selects the suite; native:"
         " default: those of its workflow",
     )
+    bases: tuple[v.Pattern, ...] = Field(
+        (),
+        max_length=v.MAX_ITEMS,
+        description="Base branches of pull requests that select it; default: all; native: its"
+        " workflow names them",
+    )
     tier: Tier = Field(
         Tier.STANDARD, description="heavy: only by command on a pull request, and by fewer people"
     )
@@ -203,7 +209,7 @@ class Suite(PolicyPart):
     @property
     def work(self) -> "Suite":
         """Return the suite without what only says when it runs: two such equals do the same."""
-        plain = dict.fromkeys(("paths", "env_paths", "triggers"), ())
+        plain = dict.fromkeys(("paths", "env_paths", "triggers", "bases"), ())
         return self.model_copy(update={**plain, "settable": {}, "required": self.is_required})
 
     @property

@@ -92,12 +92,15 @@ def select(
     """Select suites for ``files`` and ``trigger`` (a pull request or a push).
 
     With ``truncated`` the list of files is incomplete. Then every suite with paths is selected.
-    ``workflows`` are the triggers of native suites' workflows; None: they are not known.
+    ``workflows`` are the triggers of native suites' workflows, and the base branch that ``bases``
+    are compared with; None: they are not known.
     """
     change = _Change(files, truncated=truncated)
     choices = []
     for name, suite in policy.suites.items():
         own = _without_files(name, suite, trigger, truncated=truncated)
+        if workflows and trigger is Trigger.PULL_REQUEST and (own is None or own.selected):
+            own = _by_base(name, suite, workflows.base) or own
         choice = own or _by_files(name, suite.paths, change)
         if suite.start is Start.NATIVE and trigger is Trigger.PULL_REQUEST in suite.triggers:
             choice = _as_github(suite, choice, change, workflows)
@@ -197,6 +200,13 @@ def _without_files(name: str, suite: Suite, trigger: Trigger, *, truncated: bool
     if truncated:
         return Choice(name, True, Message("selected_many", most=MAX_LISTED_FILES))
     return None
+
+
+def _by_base(name: str, suite: Suite, base: str) -> Choice | None:
+    """Return the choice of a suite that names other base branches."""
+    if not (base and suite.bases) or decides(suite.bases, base):
+        return None
+    return Choice(name, False, Message("selected_bases", base=_code(base)))
 
 
 def _as_github(

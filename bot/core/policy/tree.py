@@ -159,6 +159,10 @@ def _missing_branches(policy: Policy, branches: Names) -> Iterator[Problem]:
     for index, pattern in enumerate(policy.branches):
         if not branches.match(pattern.removeprefix("!")):
             yield _missing_branch(("branches", index), pattern, branches)
+    for key, suite in policy.suites.items():
+        for index, pattern in enumerate(suite.bases):
+            if not branches.match(pattern.removeprefix("!")):
+                yield _missing_branch(("suites", key, "bases", index), pattern, branches)
     refs = [(("nightly", index, "ref"), item.ref) for index, item in enumerate(policy.nightly)]
     for path, ref in [(("dispatch_ref",), policy.dispatch_ref), *refs]:
         if ref is not None and ref not in branches.all:

@@ -13,6 +13,7 @@ from bot.core.planning.attempts import PolicyAt
 from bot.core.planning.commits import Commit, select_unlisted
 from bot.core.planning.plan import Plan
 from bot.core.policy.models import Mode, Trigger
+from bot.core.policy.triggers import PullTriggers
 from bot.ports.errors import Permanent, Transient
 from bot.ports.github import ChangedFiles
 from bot.services.events.pull_reader import PullReader
@@ -71,7 +72,8 @@ class MergeGroups(Service):
         pull = await self._pull(repo, number)
         listed = await self._files(event, pull)
         owner = f"group {repo.id}"
-        selection = await self._policies.checker.select(at.policy, listed, owner)
+        base = PullTriggers(base=event.base_ref.removeprefix(_HEADS))
+        selection = await self._policies.checker.select(at.policy, listed, owner, workflows=base)
         commit = Commit(
             repo_id=repo.id,
             sha=event.head_sha,
@@ -83,7 +85,7 @@ class MergeGroups(Service):
         )
         changed = max(len(listed.files), pull.changed_files if pull else 0)
         if pull is None and listed.truncated:
-            selection = select_unlisted(at.policy, Trigger.PULL_REQUEST)
+            selection = select_unlisted(at.policy, Trigger.PULL_REQUEST, workflows=base)
         group = groups.Group(commit, number, selection, changed)
         reused = await self._reused(event, group, pull) if at.policy.mode is Mode.ON else None
         runs = await self._store.runs.at(repo.id, event.head_sha)

@@ -38,7 +38,7 @@ _MERGES_WITHIN = timedelta(minutes=2)
 class ReadTriggers:
     """What starts workflows for a pull request, and, where it changes them, for the base alone."""
 
-    now: PullTriggers | None = None  # None: the policy has no native suite
+    now: PullTriggers
     base: PullTriggers | None = None  # None: it changes none of them
 
 
@@ -83,7 +83,7 @@ class WorkflowTriggers(Service):
             if suite.start is Start.NATIVE and suite.started_by(Trigger.PULL_REQUEST)
         }
         if not names or learned.trigger is HeadTrigger.DISPATCH:  # what it starts is decided
-            return ReadTriggers()
+            return ReadTriggers(PullTriggers(base=pull.base_ref))
         await self._wait_for_push(repo, pull.base_ref)
         owner = f"workflows {repo.id}"
         base = self._pull_triggers(

@@ -42,6 +42,7 @@ def test_dispatch_ref_may_be_a_branch_of_its_own() -> None:
         ({"reason": "x", "policy_ref": "x", "policy_sha": "x", "retryable": False}, True),
         ({"runs_per_pr": 1, "npu_hours_per_day": 1.0, "debounce_seconds": 5}, True),
         ({"paths": (), "env_paths": (), "settable": {"a": "*"}, "required": True}, True),
+        ({"bases": ("main",)}, True),
         ({"required": False}, False),
         ({"tier": Tier.HEAVY}, False),
         ({"inputs": {"a": "b"}}, False),

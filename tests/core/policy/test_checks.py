@@ -25,6 +25,8 @@ NIGHT = "triggers: [command, nightly]"
         (["start: native", "settable: {a: b}"], "settable", "GitHub starts a native suite itself"),
         (["start: native", "npus: 9"], "npus", "9 NPUs a node, but a runner of `npu-8` has 8"),
         (["start: native", NIGHT], "triggers[1]", "put `nightly` into its workflow"),
+        (["start: native", "bases: [main]"], "bases", "names its base branches itself"),
+        (["bases: ['!main']"], "bases", "only excludes"),
         (["jobs: [a]"], "jobs", "only a suite with `start: native` can name jobs"),
         (["triggers: [command, schedule]"], "triggers[1]", "the bot's own times are `nightly`"),
         (["start: native", "triggers: [push]"], "triggers[0]", "put `push` into its workflow"),

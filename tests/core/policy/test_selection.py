@@ -21,6 +21,7 @@ from bot.core.policy.selection import (
     suites_named,
     touches_protected,
 )
+from bot.core.policy.triggers import PullTriggers
 from tests.core.policies import BASE, loaded, with_suite
 
 
@@ -264,3 +265,32 @@ def test_files_are_judged_one_by_one_in_the_order_of_the_patterns(
 @given(st.lists(paths, min_size=1, max_size=4))
 def test_a_path_without_wildcards_selects_itself(names: list[str]) -> None:
     assert choice(policy_with(*names), *names).files == tuple(dict.fromkeys(names))
+
+
+@pytest.mark.parametrize(
+    ("bases", "base", "selected"),
+    [
+        ("[main, 'v*', '!v1']", "main", True),
+        ("[main, 'v*', '!v1']", "v2", True),
+        ("[main, 'v*', '!v1']", "v1", False),
+        ("[main]", "release/1", False),
+        ("['release/**']", "release/1", True),
+        ("[main]", "", True),  # any
+        ("[]", "release/1", True),
+    ],
+)
+def test_a_suite_is_selected_by_the_bases_that_it_names(
+    bases: str, base: str, selected: bool
+) -> None:
+    policy, known = loaded(with_suite("paths: [a]", f"bases: {bases}")), PullTriggers(base=base)
+    for truncated in (False, True):
+        found = select(policy, changed("a"), truncated=truncated, workflows=known).choices[0]
+        assert found.selected is selected
+        if not selected:
+            assert found.reason == quote(f"`{base}` is none of its `bases`")
+
+
+def test_a_push_has_no_base_and_another_reason_stays() -> None:
+    policy, other = loaded(with_suite("triggers: [push]", "bases: [main]")), PullTriggers(base="x")
+    assert select(policy, (), trigger=Trigger.PUSH, workflows=other).selected == ("unit",)
+    assert "not started by" in select(policy, (), workflows=other).choices[0].reason

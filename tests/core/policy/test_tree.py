@@ -83,6 +83,7 @@ def test_a_workflow_that_does_not_exist_is_a_warning() -> None:
         ("branches: [main, '!mian']\n", "branches[1]", "clone knows; did you mean `main`?"),
         ("dispatch_ref: mian\n", "dispatch_ref", "did you mean `main`?"),
         (NIGHTS, "nightly[1].ref", "`dev` matches none"),
+        ("    bases: [main, mian]\n", "suites.unit.bases[1]", "did you mean `main`?"),
     ],
 )  # fmt: skip
 def test_a_branch_that_is_not_there_is_a_warning(line: str, path: str, words: str) -> None:

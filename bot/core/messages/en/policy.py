@@ -185,6 +185,7 @@ POLICY = {
     "workflow, or use `start: dispatch`",
     "policy_native_twice": "suite `{suite}` follows this workflow already, and GitHub runs it "
     "once; give each its own `jobs`, or put the `paths` of both into one suite",
+    "policy_bases_native": "the workflow of a native suite names its base branches itself",
     "policy_jobs_native": "only a suite with `start: native` can name jobs of its workflow",
     "policy_schedule_native": "only GitHub starts by its workflow's `schedule`, with `start: "
     "native`; the bot's own times are `nightly`",

@@ -187,6 +187,7 @@ REASONS = {
     "selected_file": "{path} matches {glob}",
     "selected_excluded": "{path} is excluded by {glob}{more}",
     "selected_excluded_more": ", and so are {count} more",
+    "selected_bases": "{base} is none of its `bases`",
     "selected_by_workflow": "GitHub decides by the filters of {workflow}, which is not known here",
     "selected_no_workflow": "{base} has no {workflow}",
     "selected_unreadable": "{workflow} can't be read, so GitHub may start it: {why}",

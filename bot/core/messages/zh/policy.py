@@ -164,6 +164,7 @@ POLICY = {
     " `start: dispatch`",
     "policy_native_twice": "套件 `{suite}` 已跟踪这个工作流，而 GitHub 只运行一次；请为两者各写 "
     "`jobs`，或把两者的 `paths` 合到一个套件中",
+    "policy_bases_native": "原生套件的目标分支由其工作流自己指定",
     "policy_jobs_native": "只有 `start: native` 的套件才能指定其工作流的作业",
     "policy_schedule_native": "只有 GitHub 按工作流的 `schedule` 启动（`start: native`）；"
     "机器人自己的定时写在 `nightly` 中",

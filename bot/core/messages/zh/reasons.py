@@ -178,6 +178,7 @@ REASONS = {
     "selected_file": "{path}匹配{glob}",
     "selected_excluded": "{path}被{glob}排除{more}",
     "selected_excluded_more": "，另有 {count} 个也被排除",
+    "selected_bases": "{base} 不在它的 `bases` 之中",
     "selected_by_workflow": "由 GitHub 按 {workflow} 的过滤条件决定，这里不知道其内容",
     "selected_no_workflow": "{base} 上没有 {workflow}",
     "selected_unreadable": "无法读取 {workflow}，因此 GitHub 可能会启动它：{why}",
