@@ -206,6 +206,9 @@ ENDS: Mapping[str, SuiteView] = {
     "cancelled-bare": s.suite(s.done(Outcome.CANCELLED, "")),
     "superseded": s.suite(s.done(Outcome.SUPERSEDED, Message("superseded_by", sha="0a1b2c3"))),
     "superseded-closed": s.suite(s.done(Outcome.SUPERSEDED, Message("drop_closed"))),
+    "superseded-untrusted": s.suite(
+        s.done(Outcome.SUPERSEDED, Message("drop_untrusted", why=Message("trust_author")))
+    ),
     "broken-no-rayjob": s.suite(
         NO_RAYJOB, *UNIT_STORY[:2], s.run_event("14:25", ev.RayJobsDeleted(1)), read(ENDS_WELL, "")
     ),

@@ -126,6 +126,11 @@ WAITS: Mapping[str, SuiteView] = {
         *s.STORY,
         jobs=(s.rayjob(deployment="Running", silent_since=s.at("14:41")),),
     ),
+    "running-end-unknown": s.suite(
+        s.live(why=Message("rayjob_end_unknown", why="no such job")),
+        *s.STORY,
+        jobs=(s.rayjob(deployment="Running"),),
+    ),
     "running-on": s.suite(
         s.live(why=Message("rayjob_runs_on")),
         *s.STORY,
