@@ -266,7 +266,7 @@ NATIVE = {"start": Start.NATIVE}
     ("person", "trusted", "native", "why"),
     [
         (None, True, False, None),
-        (None, False, False, "the commit is no longer trusted: why"),
+        (None, False, False, "the commit is no longer trusted (why)"),
         (None, False, True, None),
         (Person(account("bob"), Level.TRIAGE), True, False, None),
         (Person(account("bob"), Level.READ), True, False, "bob may no longer start this suite"),

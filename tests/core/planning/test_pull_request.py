@@ -204,7 +204,7 @@ def test_a_plan(of: Evaluation, present: tuple[RunClaimants, ...], expected: str
         (evaluation(), there(sha=OLD_SHA), "superseded by 9999999"),
         (evaluation((ChangedFile("x"),)), there(), Message("drop_base")),
         (evaluation(**DRAFT), QUEUED, "the pull request became a draft"),
-        (evaluation(trust=NO), there(), "the commit is no longer trusted: a stranger"),
+        (evaluation(trust=NO), there(), "the commit is no longer trusted (a stranger)"),
     ],
 )
 def test_a_dropped_claimant_says_why(of: Evaluation, item: RunClaimants, reason: str) -> None:

@@ -150,7 +150,7 @@ REASONS = {
     "selected_unlisted": "the changed files are too many or not known, so all paths count as "
     "changed",
     "drop_base": "the pull request no longer selects this suite, or the policy has changed it",
-    "drop_untrusted": "the commit is no longer trusted: {why}",
+    "drop_untrusted": "the commit is no longer trusted ({why})",
     "drop_rights": "{by} may no longer start this suite",
     "drop_draft": "the pull request became a draft",
     "trust_as_if": "as if approved",

@@ -143,7 +143,7 @@ REASONS = {
     "cancelled_for": "已被 {by} 取消：{reason}",
     "selected_unlisted": "改动的文件过多或未知，因此视为涉及所有路径",
     "drop_base": "PR 不再选中该套件，或策略已更改该套件",
-    "drop_untrusted": "该提交不再受信任：{why}",
+    "drop_untrusted": "该提交不再受信任（{why}）",
     "drop_rights": "{by} 不再有权启动该套件",
     "drop_draft": "PR 已转为草稿",
     "trust_as_if": "视为已批准",
