@@ -58,8 +58,13 @@ def ended_process(verdict: Verdict, steps: JobSteps, ends: dict[int, StepEnd]) -
 
 
 def _is_uncaught(link: Link) -> bool:
-    """Return True for an exception that came up to the main program."""
+    """Return True for an exception that came up to the main program.
+
+    `ray status` and its like are asked whether a cluster is up; only `ray job` runs anything.
+    """
     path, function = link.top
+    if path.endswith("/bin/ray") and not any("/job/" in frame.path for frame in link.frames):
+        return False
     imported = "-packages/" in path and "/bin/" not in path
     return function in _MODULE and not imported and not path.endswith(_CHILDREN)
 
