@@ -1,7 +1,6 @@
 """The last green run of the same work as one that failed, and what it ran with."""
 
 from collections.abc import Iterable
-from datetime import timedelta
 
 from sqlalchemy import select
 
@@ -14,8 +13,7 @@ from bot.core.report.digest import environment_of
 from bot.store.database import DbConnection
 from bot.store.rows import load_by_run
 from bot.store.tables import rayjobs, run_events, runs
-
-_SINCE = timedelta(days=30)
+from bot.store.usual import passed_before
 
 
 async def last_greens(conn: DbConnection, found: Iterable[Run]) -> dict[RunId, LastGreen]:
@@ -26,17 +24,9 @@ async def last_greens(conn: DbConnection, found: Iterable[Run]) -> dict[RunId, L
 
 
 async def _green(conn: DbConnection, run: Run) -> LastGreen | None:
-    until = run.ended_at or run.created_at
     query = (
         select(runs.c.id, runs.c.sha, runs.c.ended_at)
-        .where(
-            runs.c.repo_id == run.repo_id,
-            runs.c.suite == run.suite,
-            runs.c.essence == run.snapshot.essence,
-            runs.c.outcome == Outcome.SUCCESS,
-            runs.c.ended_at < until,
-            runs.c.ended_at > until - _SINCE,
-        )
+        .where(passed_before(run))
         .order_by(runs.c.ended_at.desc())
         .limit(1)
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import timedelta
 
-from sqlalchemy import Text, not_, or_, select, type_coerce
+from sqlalchemy import ColumnElement, Text, and_, not_, or_, select, type_coerce
 
 from bot.core.digest.result import Progress
 from bot.core.model.ids import RunId
@@ -28,21 +28,27 @@ async def usual_of(conn: DbConnection, found: Iterable[Run]) -> dict[RunId, Usua
     return {run.id: await _usual(conn, run) for run in ended}
 
 
-async def _usual(conn: DbConnection, run: Run) -> Usual:
+def passed_before(run: Run) -> ColumnElement[bool]:
+    """Return the condition for runs of the same work that passed before this one ended.
+
+    One whose log shows that a process died is none, whatever GitHub calls it.
+    """
     until = run.ended_at or run.created_at
+    return and_(
+        runs.c.repo_id == run.repo_id,
+        runs.c.suite == run.suite,
+        runs.c.essence == run.snapshot.essence,
+        runs.c.outcome == Outcome.SUCCESS,
+        not_(or_(*(_why.startswith(f'["{key}"') for key in HIDES))),
+        runs.c.ended_at < until,
+        runs.c.ended_at > until - _SINCE,
+    )
+
+
+async def _usual(conn: DbConnection, run: Run) -> Usual:
     query = (
         select(runs.c.id, runs.c.started_at, runs.c.ended_at)
-        .where(
-            runs.c.repo_id == run.repo_id,
-            runs.c.suite == run.suite,
-            runs.c.essence == run.snapshot.essence,
-            runs.c.outcome == Outcome.SUCCESS,
-            runs.c.number.is_(None),
-            not_(or_(*(_why.startswith(f'["{key}"') for key in HIDES))),
-            runs.c.started_at.is_not(None),
-            runs.c.ended_at < until,
-            runs.c.ended_at > until - _SINCE,
-        )
+        .where(passed_before(run), runs.c.number.is_(None), runs.c.started_at.is_not(None))
         .order_by(runs.c.ended_at.desc())
         .limit(GOOD_RUNS)
     )

@@ -3,6 +3,7 @@
 import pytest
 
 from bot.core.digest.result import Digest
+from bot.core.messages import Message
 from bot.core.model.run_events import LogRead, RunEvent, Source
 from bot.core.model.runs import Outcome, Run
 from bot.core.model.usual import LastGreen
@@ -27,6 +28,7 @@ async def test_a_failure_has_the_last_green_run_whose_log_tells_its_versions(sto
     await tells(store, await ended(store, at=-7200), ray="2")
     green = await tells(store, await ended(store, at=-3600), ray="3")
     await tells(store, await ended(store, at=-60, suite="other"), ray="4")
+    await tells(store, await ended(store, at=-45, why=Message("died", cause="x")), ray="6")
     red = await ended(store, Outcome.FAILURE, at=-30)
     await tells(store, await ended(store, at=-5), ray="5")
     found = await store.checks.claim("me", after(9), lease_s=30, limit=99)
