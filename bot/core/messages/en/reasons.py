@@ -37,7 +37,7 @@ REASONS = {
     "run",
     "rayjob_ended": "RayJob {status}{source}",
     "rayjob_ended_detail": "RayJob {status}{source}, {detail}",
-    "rayjob_end_unknown": "the submitter has not reported how the RayJob ended ({why})",
+    "rayjob_end_unknown": "the submitter does not know how the RayJob ended ({why})",
     "submitter_says": "the submitter says {state}",
     "submitter_silent": "CI's RayJob submitter has not answered since {since:%H:%M} UTC",
     "waits_push": "it starts in a moment unless another push comes",

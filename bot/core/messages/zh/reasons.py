@@ -34,7 +34,7 @@ REASONS = {
     "rayjob_none": "Actions 运行显示成功，但 CI 没有看到 RayJob，测试可能没有运行",
     "rayjob_ended": "RayJob 以 {status} 结束{source}",
     "rayjob_ended_detail": "RayJob 以 {status} 结束{source}，{detail}",
-    "rayjob_end_unknown": "提交服务没有给出 RayJob 的最终状态（{why}）",
+    "rayjob_end_unknown": "提交服务不知道 RayJob 的最终状态（{why}）",
     "submitter_says": "提交服务返回 {state}",
     "submitter_silent": "CI 的 RayJob 提交服务自 {since:%H:%M} UTC 起没有响应",
     "waits_push": "如果没有新的推送，稍后开始",
