@@ -96,8 +96,7 @@ async def test_a_submitter_that_forgot_the_job_is_broken_at_the_limit_not_green(
     cluster.server.restart()
     cluster.server.release.set()
     await cluster.finish(run)
-    await cluster.world.until(lambda: bool(cluster.server.named("state")), every_s=15)
-    await cluster.world.pass_time(60)
+    await cluster.world.until(lambda: "no such job" in str(cluster.check(pull).title), every_s=15)
     assert cluster.check(pull).status == "in_progress"
     check = await cluster.ended(pull, every_s=1800)
     assert check.conclusion == "failure"
